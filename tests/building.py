@@ -17,7 +17,7 @@ from dsim.ir.nodes import (
     Block,
     For,
     If,
-    Kernel,
+    KernelIR,
     Load,
     Memory,
     Print,
@@ -151,14 +151,14 @@ class Building(Builder):
         self.add(If(cond.atom, blocks[0], blocks[1], results, self.origin))
         return tuple(map(self.term, results))
 
-    def kernel(self, *returns: Value) -> Kernel:
+    def kernel(self, *returns: Value) -> KernelIR:
         """The kernel, its memories those that it touches."""
         body = self.close(tuple(map(self.value, returns)))
         touched: dict[Memory, None] = {}
         for s in statements(body):
             if isinstance(s, Load | Store | Accumulate) and not s.memory.private:
                 touched.setdefault(s.memory)
-        kernel = number(Kernel(self.name, tuple(self.params), tuple(touched), body))
+        kernel = number(KernelIR(self.name, tuple(self.params), tuple(touched), body))
         check(kernel)
         return kernel
 
@@ -204,7 +204,7 @@ class Loop:
         return self._k.term(self.results[self._names.index(name)])
 
 
-def marked_parallel(kernel: Kernel) -> Kernel:
+def marked_parallel(kernel: KernelIR) -> KernelIR:
     """`kernel` with its top-level loops parallel."""
     done = tuple(replace(s, parallel=True) if isinstance(s, For) else s for s in kernel.body.statements)
     return replace(kernel, body=replace(kernel.body, statements=done))

@@ -13,7 +13,7 @@ from dsim.analysis.affine import Affine
 from dsim.analysis.dependence_test import DependenceTest, apart, common, exclusive
 from dsim.analysis.effects import Access, Effects, effects, is_write
 from dsim.analysis.symbols import Loop
-from dsim.ir.nodes import For, Kernel
+from dsim.ir.nodes import For, KernelIR
 
 
 class Overwrite(NamedTuple):
@@ -28,13 +28,13 @@ class Overwrite(NamedTuple):
 
 
 def overwritten(
-    kernel: Kernel, needed: Collection[int], facts: Effects | None = None
+    kernel: KernelIR, needed: Collection[int], facts: Effects | None = None
 ) -> tuple[Overwrite, ...]:
     """The writes of `kernel` that may follow a needed read of the same element.
 
     Parameters
     ----------
-    kernel : Kernel
+    kernel : KernelIR
         With its accesses numbered.
     needed : collection of int
         Sites whose value is needed after the kernel: for a load the loaded value; for an accumulation by
@@ -60,7 +60,7 @@ def overwritten(
     return tuple(found)
 
 
-def fed(kernel: Kernel, needed: Collection[int], facts: Effects | None = None) -> tuple[Access, ...]:
+def fed(kernel: KernelIR, needed: Collection[int], facts: Effects | None = None) -> tuple[Access, ...]:
     """The needed reads that may read what `kernel` itself wrote before, not the value on entry.
 
     An accumulation by min or max, which needs the final value, is one of them.

@@ -17,7 +17,7 @@ from dsim.ir.nodes import (
     Derive,
     For,
     If,
-    Kernel,
+    KernelIR,
     Let,
     Load,
     LogMark,
@@ -147,14 +147,14 @@ class Activity:
         self._pairs(s.results, s.body.yields)
 
 
-def of_kernel(kernel: Kernel, active: Iterable[MemoryKey], shown: bool = True) -> Activity:
+def of_kernel(kernel: KernelIR, active: Iterable[MemoryKey], shown: bool = True) -> Activity:
     """The activity of a whole kernel; `shown` says whether probed values vary by themselves."""
     activity = Activity(active, shown=shown)
     activity.scan(kernel.body)
     return activity
 
 
-def spread(kernel: Kernel, active: frozenset[MemoryKey]) -> frozenset[MemoryKey]:
+def spread(kernel: KernelIR, active: frozenset[MemoryKey]) -> frozenset[MemoryKey]:
     """`active` and the keys of all memories to which `kernel` writes varying values.
 
     A field that is not active is an intermediate value once varying values are stored to it.

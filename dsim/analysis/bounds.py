@@ -10,7 +10,7 @@ from dsim.analysis.dependence_test import DependenceTest
 from dsim.analysis.effects import Access, Effects, effects, never_runs
 from dsim.analysis.integer_feasibility import infeasible, row
 from dsim.analysis.interval_hull import Hulls, compiled, python
-from dsim.ir.nodes import Kernel
+from dsim.ir.nodes import KernelIR
 
 Status = Literal["proved", "launch", "checked"]
 _WORST: dict[Status, int] = {"proved": 0, "launch": 1, "checked": 2}
@@ -50,7 +50,7 @@ class Bounds(NamedTuple):
         return all(status == "proved" for status in self.sites.values())
 
 
-def bounds(kernel: Kernel, facts: Effects | None = None) -> Bounds:
+def bounds(kernel: KernelIR, facts: Effects | None = None) -> Bounds:
     """Which accesses of `kernel` are in bounds."""
     facts = facts if facts is not None else effects(kernel)
     prover = _Prover(facts)

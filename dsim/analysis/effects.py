@@ -22,7 +22,7 @@ from dsim.ir.nodes import (
     Derive,
     For,
     If,
-    Kernel,
+    KernelIR,
     Let,
     Load,
     LogMark,
@@ -118,7 +118,7 @@ class Effects:
         The affine forms, symbols and conditions of the kernel.
     """
 
-    kernel: Kernel
+    kernel: KernelIR
     accesses: tuple[Access, ...]
     by_memory: dict[MemoryKey, list[Access]]
     loops: dict[str, Loop]
@@ -135,7 +135,7 @@ class Effects:
         return [a for a in self.accesses if loop.first <= a.position < loop.last]
 
 
-def effects(kernel: Kernel) -> Effects:
+def effects(kernel: KernelIR) -> Effects:
     """All accesses of `kernel` and the facts about its integers."""
     walk = _Walk(kernel)
     walk.block(kernel.body)
@@ -144,13 +144,13 @@ def effects(kernel: Kernel) -> Effects:
     )
 
 
-def accesses(kernel: Kernel) -> tuple[Access, ...]:
+def accesses(kernel: KernelIR) -> tuple[Access, ...]:
     """All accesses of `kernel` in program order."""
     return effects(kernel).accesses
 
 
 class _Walk:
-    def __init__(self, kernel: Kernel) -> None:
+    def __init__(self, kernel: KernelIR) -> None:
         self.kernel = kernel
         self.integers = Integers(kernel.params)
         self.accesses: list[Access] = []

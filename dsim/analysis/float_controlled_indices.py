@@ -26,7 +26,7 @@ from dsim.ir.nodes import (
     Derive,
     For,
     If,
-    Kernel,
+    KernelIR,
     Let,
     Load,
     LogMark,
@@ -43,7 +43,7 @@ from dsim.ir.nodes import (
 from dsim.ir.walk import binds, blocks, operands, statements
 
 
-def has_float_controlled_indices(kernel: Kernel) -> bool:
+def has_float_controlled_indices(kernel: KernelIR) -> bool:
     """Whether an index depends on loop-carried integers that comparisons of floats control."""
     body = tuple(statements(kernel.body))
     if not any(isinstance(s, Let) and _decides(s) for s in body):

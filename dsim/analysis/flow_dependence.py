@@ -11,7 +11,7 @@ from typing import NamedTuple
 from dsim.analysis.dependence_test import DependenceTest, apart, common
 from dsim.analysis.effects import Access, Effects, effects, is_write
 from dsim.analysis.symbols import Loop
-from dsim.ir.nodes import For, Kernel
+from dsim.ir.nodes import For, KernelIR
 
 
 class FlowDependence(NamedTuple):
@@ -34,7 +34,7 @@ class FlowDependence(NamedTuple):
 
 
 def flow_dependences(
-    kernel: Kernel, needed: Collection[int], facts: Effects | None = None
+    kernel: KernelIR, needed: Collection[int], facts: Effects | None = None
 ) -> tuple[FlowDependence, ...]:
     """The flow dependences of the reads and accumulations of `kernel` whose sites are `needed`.
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import prod
 
-from dsim.ir.nodes import Accumulate, Block, For, Kernel, Memory, MemoryKey
+from dsim.ir.nodes import Accumulate, Block, For, KernelIR, Memory, MemoryKey
 from dsim.ir.ranges import known_trips
 from dsim.ir.walk import accesses, blocks, free
 
 
-def global_sums(kernel: Kernel) -> dict[MemoryKey, Accumulate]:
+def global_sums(kernel: KernelIR) -> dict[MemoryKey, Accumulate]:
     """The first addition to each such memory, which holds floats and is not a derivative.
 
     The kernel has no other access to the memory, and the loop uses its index: an addition in a serial loop,

@@ -21,7 +21,7 @@ from dsim.ir.nodes import (
     AccumulateOp,
     Const,
     For,
-    Kernel,
+    KernelIR,
     Let,
     MemoryKey,
     Probe,
@@ -52,7 +52,7 @@ class Verdict:
     reductions: Mapping[Var, AccumulateOp] = field(default_factory=dict[Var, AccumulateOp])
 
 
-def loop_independence(kernel: Kernel, facts: Effects | None = None) -> dict[Var, Verdict]:
+def loop_independence(kernel: KernelIR, facts: Effects | None = None) -> dict[Var, Verdict]:
     """The verdict on every `For` of `kernel`, by its index."""
     judge = _Judge(facts if facts is not None else effects(kernel))
     return {loop.index: judge.verdict(loop) for loop in judge.facts.loops.values() if loop.index is not None}

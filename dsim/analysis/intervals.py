@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dsim.ir.nodes import Atom, Const, For, Kernel, Let, Memory, Var, While
+from dsim.ir.nodes import Atom, Const, For, KernelIR, Let, Memory, Var, While
 from dsim.ir.ranges import known_trips
 from dsim.ir.walk import statements
 
@@ -72,7 +72,7 @@ class Intervals:
         return True
 
 
-def near_dividends(kernel: Kernel) -> Mapping[Var, Interval]:
+def near_dividends(kernel: KernelIR) -> Mapping[Var, Interval]:
     """The remainders ``x % n`` of `kernel`, constant `n`, with ``-n <= x < 2 n``; and the interval of `x`.
 
     Such a remainder is `x`, ``x + n`` or ``x - n``: the index of a neighbour on a periodic grid.

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from dsim.ir.nodes import Block, Const, For, Kernel, MemoryKey, Store, Var
+from dsim.ir.nodes import Block, Const, For, KernelIR, MemoryKey, Store, Var
 
 Box = tuple[tuple[int, int], ...]
 
 
-def stored_boxes(kernel: Kernel, key: MemoryKey) -> tuple[Box, ...]:
+def stored_boxes(kernel: KernelIR, key: MemoryKey) -> tuple[Box, ...]:
     """Boxes of the memory that every run stores to, in whichever order."""
     return tuple(_boxes(kernel.body, key, {}))
 

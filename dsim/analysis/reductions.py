@@ -21,7 +21,7 @@ from dsim.ir.nodes import (
     Derive,
     For,
     If,
-    Kernel,
+    KernelIR,
     Let,
     Load,
     LogMark,
@@ -42,7 +42,7 @@ from dsim.ir.walk import binds, operands, statements
 class Reductions:
     """Finds reductions in the loops of one kernel; it counts uses at the first call of `of`."""
 
-    def __init__(self, kernel: Kernel) -> None:
+    def __init__(self, kernel: KernelIR) -> None:
         self.kernel = kernel
         self._uses: Counter[str] | None = None
         self._made_by: dict[str, Statement] = {}

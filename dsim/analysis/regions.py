@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 from dsim.analysis.affine import Affine, constant
 from dsim.analysis.effects import Access, Effects, effects, never_runs
 from dsim.analysis.interval_hull import Box, Hulls, Interval, compiled, python
-from dsim.ir.nodes import Kernel, MemoryKey
+from dsim.ir.nodes import KernelIR, MemoryKey
 
 Numbers = tuple[tuple[int, int], ...]  # per axis from and to (exclusive)
 
@@ -73,13 +73,13 @@ class Regions:
         return self._code.widen()  # type: ignore[return-value]
 
 
-def regions(kernel: Kernel, sites: Collection[int], facts: Effects | None = None) -> Regions:
+def regions(kernel: KernelIR, sites: Collection[int], facts: Effects | None = None) -> Regions:
     """The regions of the accesses of `kernel` at `sites`; private memories have none."""
     facts = facts if facts is not None else effects(kernel)
     return _regions(facts, [a for a in facts.accesses if a.site in sites])
 
 
-def written(kernel: Kernel, facts: Effects | None = None) -> Regions:
+def written(kernel: KernelIR, facts: Effects | None = None) -> Regions:
     """The regions that `kernel` stores and accumulates to."""
     facts = facts if facts is not None else effects(kernel)
     return _regions(facts, [a for a in facts.accesses if a.kind != "load"])

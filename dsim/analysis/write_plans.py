@@ -14,7 +14,7 @@ from dsim.analysis.dependence_test import DependenceTest, apart
 from dsim.analysis.effects import Access, Effects, effects, is_write
 from dsim.analysis.interval_hull import Box, Hulls
 from dsim.analysis.symbols import Loop
-from dsim.ir.nodes import Accumulate, For, Kernel, MemoryKey
+from dsim.ir.nodes import Accumulate, For, KernelIR, MemoryKey
 
 PRIVATE_BYTES = 256 * 1024  # the most that a thread's private copy of a target may have
 WIDEST_WINDOW = 16
@@ -58,7 +58,7 @@ class Plan(NamedTuple):
     box: Box = ()
 
 
-def write_plan(kernel: Kernel, loop: For, facts: Effects | None = None) -> dict[MemoryKey, Plan]:
+def write_plan(kernel: KernelIR, loop: For, facts: Effects | None = None) -> dict[MemoryKey, Plan]:
     """A plan for each memory that the parallel `loop` of `kernel` writes and that outlives it."""
     return _Planner(facts if facts is not None else effects(kernel), loop).plans()
 

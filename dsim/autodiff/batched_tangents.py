@@ -12,20 +12,22 @@ from dataclasses import replace
 from dsim.autodiff.forward_mode import Direction, along
 from dsim.autodiff.names import TANGENT
 from dsim.ir.build import Names
-from dsim.ir.nodes import Kernel, Memory, MemoryKey
+from dsim.ir.nodes import KernelIR, Memory, MemoryKey
 from dsim.ir.walk import bound_names
 
 TangentNames = Mapping[MemoryKey, tuple[str, ...]]  # of an active memory: those of its tangents, by direction
 
 
-def forward_batch(kernel: Kernel, active: frozenset[MemoryKey], count: int) -> tuple[Kernel, TangentNames]:
+def forward_batch(
+    kernel: KernelIR, active: frozenset[MemoryKey], count: int
+) -> tuple[KernelIR, TangentNames]:
     """The kernel that runs `kernel` and propagates tangents along `count` directions.
 
     What the partial derivatives of a statement share is computed once for all directions.
 
     Parameters
     ----------
-    kernel : Kernel
+    kernel : KernelIR
         Without `Derive` nodes (`expand` replaces them).
     active : frozenset of MemoryKey
         Memories with tangents.
@@ -34,7 +36,7 @@ def forward_batch(kernel: Kernel, active: frozenset[MemoryKey], count: int) -> t
 
     Returns
     -------
-    Kernel
+    KernelIR
         With the same parameters and return values; differentiable again.
     mapping of MemoryKey to tuple of str
         For each active memory the names of those that hold its tangents.

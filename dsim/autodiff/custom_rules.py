@@ -13,16 +13,16 @@ from dsim.analysis.activity import Activity
 from dsim.autodiff.names import zero
 from dsim.diagnostics import Diagnostic, GradientError
 from dsim.ir.build import Builder, const
-from dsim.ir.nodes import Atom, Call, Const, Kernel, Load
+from dsim.ir.nodes import Atom, Call, Const, KernelIR, Load
 from dsim.ir.walk import statements
 
 
-def has_rules(kernel: Kernel) -> bool:
+def has_rules(kernel: KernelIR) -> bool:
     """Whether `kernel` calls a func with rules."""
     return any(isinstance(s, Call) and s.rules for s in statements(kernel.body))
 
 
-def rules_read(kernel: Kernel) -> bool:
+def rules_read(kernel: KernelIR) -> bool:
     """Whether an adjoint reads elements that `kernel` may not: those that rules of calls read."""
     rules = (r for s in statements(kernel.body) if isinstance(s, Call) for r in s.rules)
     return any(isinstance(s, Load) and not s.memory.private for r in rules for s in statements(r.body))

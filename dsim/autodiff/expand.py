@@ -8,11 +8,11 @@ from dsim.autodiff.forward_mode import jvp
 from dsim.autodiff.reverse_mode import vjp
 from dsim.diagnostics import CompilationError, Diagnostic
 from dsim.ir.build import Builder, Names
-from dsim.ir.nodes import Accumulate, Atom, Block, Derive, Kernel, Statement, Store, Var
+from dsim.ir.nodes import Accumulate, Atom, Block, Derive, KernelIR, Statement, Store, Var
 from dsim.ir.walk import bound_names, statements, swap, with_blocks, with_operands
 
 
-def expand(kernel: Kernel) -> Kernel:
+def expand(kernel: KernelIR) -> KernelIR:
     """`kernel` without `Derive` nodes.
 
     Raises

@@ -33,7 +33,7 @@ from dsim.ir.nodes import (
     Derive,
     For,
     If,
-    Kernel,
+    KernelIR,
     Let,
     Load,
     LogMark,
@@ -52,12 +52,12 @@ from dsim.ir.primitives import TABLE
 from dsim.ir.walk import bound_names, fields_of, substitute
 
 
-def forward(kernel: Kernel, active: frozenset[MemoryKey], label: str = TANGENT) -> Kernel:
+def forward(kernel: KernelIR, active: frozenset[MemoryKey], label: str = TANGENT) -> KernelIR:
     """The tangent kernel: runs `kernel` and propagates the tangents of the `active` memories.
 
     Parameters
     ----------
-    kernel : Kernel
+    kernel : KernelIR
         Without `Derive` nodes (`expand` replaces them).
     active : frozenset of MemoryKey
         Memories with tangents: ``(name, derivative)`` reads and writes ``(name, derivative + (label,))``.
@@ -66,7 +66,7 @@ def forward(kernel: Kernel, active: frozenset[MemoryKey], label: str = TANGENT) 
 
     Returns
     -------
-    Kernel
+    KernelIR
         With the same parameters and return values; differentiable again.
     """
     names = Names(bound_names(kernel))
@@ -90,8 +90,8 @@ class Direction:
 
 
 def along(
-    kernel: Kernel, active: frozenset[MemoryKey], directions: Sequence[Direction], names: Names
-) -> Kernel:
+    kernel: KernelIR, active: frozenset[MemoryKey], directions: Sequence[Direction], names: Names
+) -> KernelIR:
     """Runs `kernel` and propagates the tangents of the `active` memories along all `directions`."""
     tangents = Tangents(Builder(names), of_kernel(kernel, active), directions)
     tangents.run(kernel.body.statements)
@@ -99,7 +99,7 @@ def along(
     return replace(kernel, body=body, memories=_memories(kernel, body))
 
 
-def _memories(kernel: Kernel, body: Block) -> tuple[Memory, ...]:
+def _memories(kernel: KernelIR, body: Block) -> tuple[Memory, ...]:
     """The kernel's memories, then the companions that `body` accesses, in order of use."""
     return tuple(dict.fromkeys((*kernel.memories, *fields_of(body))))
 

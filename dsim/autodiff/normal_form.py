@@ -6,12 +6,12 @@ from dataclasses import replace
 
 from dsim.diagnostics import Diagnostic, GradientError
 from dsim.ir.build import TRUE, Names
-from dsim.ir.nodes import Accumulate, Block, If, Kernel, Statement, Store, UndoLog, Var, While
+from dsim.ir.nodes import Accumulate, Block, If, KernelIR, Statement, Store, UndoLog, Var, While
 from dsim.ir.types import u1
 from dsim.ir.walk import bound_names, statements, substitute, with_blocks
 
 
-def prepared(kernel: Kernel, distinct: bool) -> Kernel:
+def prepared(kernel: KernelIR, distinct: bool) -> KernelIR:
     """`kernel` with conditions that write moved into the bodies of their loops.
 
     ``while c: b`` becomes ``go = true; while go: go = c; if go: b``, so that what `c` writes is part of a
@@ -58,7 +58,7 @@ def _plain(s: While, names: Names) -> While:
     )
 
 
-def refuse_undo_logs(kernel: Kernel, why: str = "") -> None:
+def refuse_undo_logs(kernel: KernelIR, why: str = "") -> None:
     """Raises if `kernel` is an adjoint that repeats writes; `why` says why it has no adjoint."""
     for s in statements(kernel.body):
         if isinstance(s, UndoLog):

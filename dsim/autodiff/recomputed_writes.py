@@ -13,7 +13,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from dsim.analysis.flow_dependence import flow_dependences
-from dsim.ir.nodes import Accumulate, For, Kernel, Memory, MemoryKey, Statement, Store, While
+from dsim.ir.nodes import Accumulate, For, KernelIR, Memory, MemoryKey, Statement, Store, While
 from dsim.ir.walk import blocks, statements
 
 Span = tuple[int, int]  # from and to (exclusive): statement numbers in the kernel's program order
@@ -25,7 +25,7 @@ class RecomputedWrites:
 
     Parameters
     ----------
-    kernel : Kernel or None
+    kernel : KernelIR or None
         The primal; None if no write can be repeated.
     entry : frozenset of MemoryKey
         The memories that the adjoint finds in the state before the primal.
@@ -45,7 +45,7 @@ class RecomputedWrites:
         The branches and loops whose results the adjoint uses although no later read depends on their writes.
     """
 
-    kernel: Kernel | None = None
+    kernel: KernelIR | None = None
     entry: frozenset[MemoryKey] = frozenset()
     writes: frozenset[int] = frozenset()
     direct: frozenset[tuple[int, int, int]] = frozenset()
@@ -115,7 +115,7 @@ class RecomputedWrites:
 
 
 def found(
-    kernel: Kernel, entry: frozenset[MemoryKey], loads: Collection[Span], used: frozenset[int]
+    kernel: KernelIR, entry: frozenset[MemoryKey], loads: Collection[Span], used: frozenset[int]
 ) -> RecomputedWrites:
     """The writes that the adjoint of `kernel` repeats.
 

@@ -29,7 +29,7 @@ from dsim.ir.nodes import (
     Accumulate,
     Atom,
     Block,
-    Kernel,
+    KernelIR,
     Load,
     MemoryKey,
     Probe,
@@ -52,7 +52,7 @@ class Adjoint(NamedTuple):
 
     Attributes
     ----------
-    kernel : Kernel
+    kernel : KernelIR
         Same parameters as the primal; returns nothing; changes only adjoint memories, and restores those to
         which it repeats writes bit for bit.
     needed : frozenset of int
@@ -70,7 +70,7 @@ class Adjoint(NamedTuple):
         Memories that the primal writes and that the adjoint must find in the state before it.
     """
 
-    kernel: Kernel
+    kernel: KernelIR
     needed: frozenset[int]
     lost: tuple[Lost, ...]
     rewritten: frozenset[MemoryKey] = frozenset()
@@ -84,7 +84,7 @@ class Adjoint(NamedTuple):
 
 
 def reverse(
-    kernel: Kernel,
+    kernel: KernelIR,
     active: frozenset[MemoryKey],
     label: str = ADJOINT,
     entry: frozenset[MemoryKey] = frozenset(),
@@ -93,7 +93,7 @@ def reverse(
 
     Parameters
     ----------
-    kernel : Kernel
+    kernel : KernelIR
         Without `Derive` nodes (`expand` replaces them), its sites numbered.
     active : frozenset of MemoryKey
         Memories with adjoints: those of ``(name, derivative)`` are ``(name, derivative + (label,))``.
@@ -126,7 +126,7 @@ def reverse(
         recomputed = following
 
 
-def _in_order(kernel: Kernel, entry: frozenset[MemoryKey], loops: frozenset[int]) -> Kernel:
+def _in_order(kernel: KernelIR, entry: frozenset[MemoryKey], loops: frozenset[int]) -> KernelIR:
     """`kernel` with these loops serial, so that scalar promotion may carry the elements they accumulate to.
 
     Not those whose value before is used: `Adjoint.ordered` must find their accumulations.
@@ -148,7 +148,9 @@ class _Made(NamedTuple):
     olds: tuple[Accumulate, ...]
 
 
-def _reverse(kernel: Kernel, active: frozenset[MemoryKey], label: str, recomputed: RecomputedWrites) -> _Made:
+def _reverse(
+    kernel: KernelIR, active: frozenset[MemoryKey], label: str, recomputed: RecomputedWrites
+) -> _Made:
     """The adjoint that repeats the writes in `recomputed`."""
     names = Names([*(p.name for p in kernel.params), *(m.name for m in kernel.memories)])
     builder = Builder(names)
@@ -183,7 +185,7 @@ def _reverse(kernel: Kernel, active: frozenset[MemoryKey], label: str, recompute
     )
 
 
-def compares_final_values(kernel: Kernel) -> bool:
+def compares_final_values(kernel: KernelIR) -> bool:
     """Whether gradients of `kernel` compare values with a minimum or maximum that it accumulated.
 
     Primal and adjoint must then compute bit-identical values.
@@ -194,7 +196,7 @@ def compares_final_values(kernel: Kernel) -> bool:
     )
 
 
-def _loads(primal: Kernel, adjoint: Kernel) -> Iterator[Load]:
+def _loads(primal: KernelIR, adjoint: KernelIR) -> Iterator[Load]:
     """The loads of `adjoint` that repeat what `primal` read."""
     own = {m.key for m in primal.memories}
     for s in statements(adjoint.body):

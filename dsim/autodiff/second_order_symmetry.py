@@ -31,7 +31,7 @@ from dsim.ir.nodes import (
     Atom,
     Block,
     For,
-    Kernel,
+    KernelIR,
     Load,
     Memory,
     MemoryKey,
@@ -55,7 +55,7 @@ class Made(NamedTuple):
     See `reverse` and `Adjoint` for the names.
     """
 
-    kernel: Kernel
+    kernel: KernelIR
     active: Keys
     label: str
     entry: Keys
@@ -66,12 +66,12 @@ class Made(NamedTuple):
         return key[0], (*key[1], self.label)
 
 
-def writes_again(kernel: Kernel) -> bool:
+def writes_again(kernel: KernelIR) -> bool:
     """Whether `kernel` is an adjoint that repeats writes."""
     return any(isinstance(s, UndoLog) for s in statements(kernel.body))
 
 
-def by_symmetry(adjoint: Kernel, made: Made, active: Keys, label: str) -> Adjoint:
+def by_symmetry(adjoint: KernelIR, made: Made, active: Keys, label: str) -> Adjoint:
     """The adjoint of `adjoint`, which was `made` from a kernel, with respect to the `active` memories.
 
     It finds the memories that `adjoint` writes as they were before it: those of them that it reads are
@@ -108,7 +108,7 @@ def by_symmetry(adjoint: Kernel, made: Made, active: Keys, label: str) -> Adjoin
     return Adjoint(kernel, frozenset(needed), (), whole=read.memories & _changed(adjoint.body))
 
 
-def _reads_results(adjoint: Kernel, made: Made, along: Keys) -> bool:
+def _reads_results(adjoint: KernelIR, made: Made, along: Keys) -> bool:
     """Whether `adjoint` reads values as the kernel left them: the tangents start from others."""
     left = (along - made.entry) & _changed(made.kernel.body)
     return any(s.memory.key in left for s in _loads(adjoint.body))
@@ -125,7 +125,7 @@ class _Read(NamedTuple):
 class _Both:
     """Appends the two tangents, one after the other."""
 
-    adjoint: Kernel
+    adjoint: KernelIR
     made: Made
     active: Keys
     label: str
@@ -177,7 +177,7 @@ class _Both:
                 places[m] = self._copy(m)
         self._append(_without_writes(tangent.body, found - self.made.entry), places)
 
-    def _directions(self, tangent: Kernel) -> dict[Memory, Memory]:
+    def _directions(self, tangent: KernelIR) -> dict[Memory, Memory]:
         """Where the tangents of the kernel's own memories are."""
         places: dict[Memory, Memory] = {}
         bars = {self.made.bar(k) for k in self.made.active}
@@ -223,7 +223,7 @@ class _Both:
 
     # -- the result
 
-    def read(self, kernel: Kernel) -> _Read:
+    def read(self, kernel: KernelIR) -> _Read:
         """The reads of `kernel`: the two tangents after dead code elimination."""
         own = {m.key for m in self.made.kernel.memories}
         loads = [(self.copied.get(s.memory, s.memory.key), s.site) for s in _loads(kernel.body)]

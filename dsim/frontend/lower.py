@@ -47,7 +47,7 @@ from dsim.frontend.values.values import (
 )
 from dsim.ir import sites
 from dsim.ir.build import TRUE
-from dsim.ir.nodes import Atom, Kernel, Memory, Origin
+from dsim.ir.nodes import Atom, KernelIR, Memory, Origin
 from dsim.ir.types import ScalarType
 
 LANGUAGE = Language(
@@ -340,7 +340,7 @@ class _Lowering:
             name = self.emit.builder.names.fresh("shown")
             body, shown = c.watches.placed(body, name)
             memories = (*memories, shown)
-        kernel = Kernel(
+        kernel = KernelIR(
             self.text.node.name,
             tuple(params),
             memories,

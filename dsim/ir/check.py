@@ -22,7 +22,7 @@ from dsim.ir.nodes import (
     Derive,
     For,
     If,
-    Kernel,
+    KernelIR,
     Let,
     Load,
     Logging,
@@ -48,7 +48,7 @@ class InvalidKernel(Exception):  # noqa: N818 (names the fault)
     """A kernel that breaks a rule of the kernel language: the transform that made it has a defect."""
 
 
-def check(kernel: Kernel) -> None:
+def check(kernel: KernelIR) -> None:
     """Returns if `kernel` obeys every rule.
 
     Raises
@@ -76,7 +76,7 @@ class _Checker:
 
     # names and scopes
 
-    def kernel(self, k: Kernel) -> None:
+    def kernel(self, k: KernelIR) -> None:
         known = isinstance(k.exact, bool)  # pyright: ignore[reportUnnecessaryIsInstance]
         self.demand(known, "exact is not a bool")
         with self.scope():

@@ -375,8 +375,8 @@ Statement = (
 
 
 @dataclass(frozen=True, slots=True)
-class Kernel:
-    """A whole kernel.
+class KernelIR:
+    """A whole kernel, as the compiler's passes work on it.
 
     `params` are its scalar parameters, `memories` all fields that it touches (in order of first use),
     `body` yields its return values. With `exact`, floating-point operations run as written, in every kernel

@@ -23,7 +23,7 @@ from dsim.ir.nodes import (
     Derive,
     For,
     If,
-    Kernel,
+    KernelIR,
     Let,
     Load,
     Logging,
@@ -54,7 +54,7 @@ ACCUMULATE_SIGNS = {
 }
 
 
-def show(node: Kernel | Block | Statement) -> str:
+def show(node: KernelIR | Block | Statement) -> str:
     """`node` as text, without a newline at the end.
 
     Examples
@@ -73,9 +73,9 @@ class Line(NamedTuple):
     origin: Origin | None = None
 
 
-def lines(node: Kernel | Block | Statement) -> list[Line]:
+def lines(node: KernelIR | Block | Statement) -> list[Line]:
     """The lines of ``show(node)`` with their origins."""
-    if isinstance(node, Kernel):
+    if isinstance(node, KernelIR):
         return list(_kernel(node))
     return list(_block(node, "yield") if isinstance(node, Block) else _statement(node))
 
@@ -99,7 +99,7 @@ def memory(m: Memory) -> str:
     return ".".join((m.name, *m.derivative))
 
 
-def _kernel(k: Kernel) -> Iterator[Line]:
+def _kernel(k: KernelIR) -> Iterator[Line]:
     yield Line(f"kernel {k.name}({_bound(k.params)}):")
     for m in k.memories:
         yield Line(f"{_STEP}memory {_declared(m)}")

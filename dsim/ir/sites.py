@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import count
 
-from dsim.ir.nodes import Accumulate, Append, Block, Kernel, Load, Statement, Store
+from dsim.ir.nodes import Accumulate, Append, Block, KernelIR, Load, Statement, Store
 from dsim.ir.walk import with_blocks
 
 
-def number(kernel: Kernel) -> Kernel:
+def number(kernel: KernelIR) -> KernelIR:
     """`kernel` with its loads, stores, accumulations and appends numbered 0, 1, 2, … in program order."""
     numbers = count()
 

@@ -21,7 +21,7 @@ from dsim.ir.nodes import (
     Derive,
     For,
     If,
-    Kernel,
+    KernelIR,
     Let,
     Load,
     LogMark,
@@ -185,7 +185,7 @@ def fields_of(block: Block) -> tuple[Memory, ...]:
     return tuple(dict.fromkeys(m for m in touched if m is not None and not m.private))
 
 
-def bound_names(kernel: Kernel) -> Iterator[str]:
+def bound_names(kernel: KernelIR) -> Iterator[str]:
     """All names in use in `kernel`: variables and memories."""
     for p in kernel.params:
         yield p.name

@@ -30,7 +30,7 @@ from dsim.ir.nodes import (
     Derive,
     For,
     If,
-    Kernel,
+    KernelIR,
     Let,
     Load,
     LogMark,
@@ -56,7 +56,7 @@ _Key = tuple[str, ...]
 _Loop = TypeVar("_Loop", For, While)
 
 
-def eliminate_common_subexpressions(kernel: Kernel) -> Kernel:
+def eliminate_common_subexpressions(kernel: KernelIR) -> KernelIR:
     """`kernel` with each available expression computed once."""
     available = _AvailableExpressions(Renaming())
     body = available.block(kernel.body)

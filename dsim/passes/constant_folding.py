@@ -26,7 +26,7 @@ from dsim.ir.nodes import (
     Derive,
     For,
     If,
-    Kernel,
+    KernelIR,
     Let,
     Load,
     LogMark,
@@ -46,7 +46,7 @@ from dsim.passes.algebraic_simplification import Definitions, simplified, split
 from dsim.passes.renaming import Renaming, carrying, pick
 
 
-def fold_constants(kernel: Kernel) -> Kernel:
+def fold_constants(kernel: KernelIR) -> KernelIR:
     """`kernel` with constants folded."""
     folder = _Folder(kernel.exact)
     body = folder.block(kernel.body)

@@ -30,7 +30,7 @@ from dsim.ir.nodes import (
     Derive,
     For,
     If,
-    Kernel,
+    KernelIR,
     Let,
     Load,
     LogMark,
@@ -49,7 +49,7 @@ from dsim.ir.walk import binds, blocks, operands, parameters, with_blocks, writt
 from dsim.passes.renaming import pick
 
 
-def eliminate_dead_code(kernel: Kernel) -> Kernel:
+def eliminate_dead_code(kernel: KernelIR) -> KernelIR:
     """`kernel` without dead code: its effects and return values do not depend on what is removed.
 
     Memories that are no longer accessed are removed from `kernel.memories`.
@@ -68,7 +68,7 @@ class _Marks:
     result of statement n, for a loop together with its k-th carried value.
     """
 
-    def __init__(self, kernel: Kernel) -> None:
+    def __init__(self, kernel: KernelIR) -> None:
         self.nodes: list[Statement] = []
         self.holder: list[int] = []  # the enclosing statement of each, -1 at the top
         self.end: list[int] = []  # one past the last statement inside each

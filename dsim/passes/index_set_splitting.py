@@ -16,7 +16,7 @@ from dataclasses import replace
 from dsim.analysis.intervals import Intervals
 from dsim.ir.build import Builder, Names, const
 from dsim.ir.copying import Copier
-from dsim.ir.nodes import Accumulate, Atom, Block, Const, For, If, Kernel, Let, Load, Statement, Store, Var
+from dsim.ir.nodes import Accumulate, Atom, Block, Const, For, If, KernelIR, Let, Load, Statement, Store, Var
 from dsim.ir.ranges import known_trips
 from dsim.ir.walk import binds, blocks, bound_names, parameters, statements, with_blocks
 from dsim.passes.renaming import Renaming
@@ -27,7 +27,7 @@ _LONGEST = 400  # statements of a body that is copied
 _DECIDABLE = ("mod", "min", "max")
 
 
-def split_index_sets(kernel: Kernel) -> Kernel:
+def split_index_sets(kernel: KernelIR) -> KernelIR:
     """`kernel` with loops cut where indices wrap around; `kernel` itself if there is none."""
     if not any(map(_wraps, statements(kernel.body))):
         return kernel
@@ -41,7 +41,7 @@ def _wraps(s: Statement) -> bool:
 
 
 class _Splitter:
-    def __init__(self, kernel: Kernel) -> None:
+    def __init__(self, kernel: KernelIR) -> None:
         self.exact = kernel.exact
         self.builder = Builder(Names(bound_names(kernel)))
         self.names = Renaming()

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dsim.ir.nodes import Atom, Block, Call, Kernel, Statement, Var
+from dsim.ir.nodes import Atom, Block, Call, KernelIR, Statement, Var
 from dsim.ir.walk import statements, swap, with_blocks, with_operands
 
 
-def inline(kernel: Kernel) -> Kernel:
+def inline(kernel: KernelIR) -> KernelIR:
     """`kernel` without `Call` nodes; itself when it has none."""
     if not any(isinstance(s, Call) for s in statements(kernel.body)):
         return kernel

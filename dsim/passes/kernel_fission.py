@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from dsim.ir.build import Names
-from dsim.ir.nodes import Alloc, Block, Kernel, Let, Load, Memory, Statement, Store, Var
+from dsim.ir.nodes import Alloc, Block, KernelIR, Let, Load, Memory, Statement, Store, Var
 from dsim.ir.walk import binds, bound_names, fields_of, free, memory_of, operands, statements
 
 
@@ -20,16 +20,16 @@ from dsim.ir.walk import binds, bound_names, fields_of, free, memory_of, operand
 class Parts:
     """The kernels that `split` made, in order, and the memories that pass numbers between them."""
 
-    kernels: tuple[Kernel, ...]
+    kernels: tuple[KernelIR, ...]
     between: tuple[Memory, ...]
 
 
-def split(kernel: Kernel, cuts: Collection[int]) -> Parts:
+def split(kernel: KernelIR, cuts: Collection[int]) -> Parts:
     """`kernel` in parts.
 
     Parameters
     ----------
-    kernel : Kernel
+    kernel : KernelIR
         Any; sites stay.
     cuts : collection of int
         Numbers of top-level statements before which to cut, where no private buffer is live.
@@ -54,7 +54,7 @@ def _in_use(body: Sequence[Statement], cut: int) -> bool:
 
 
 class _Splitter:
-    def __init__(self, kernel: Kernel, pieces: Sequence[Sequence[Statement]]) -> None:
+    def __init__(self, kernel: KernelIR, pieces: Sequence[Sequence[Statement]]) -> None:
         self.kernel = kernel
         self.pieces = pieces
         self.names = Names(bound_names(kernel))
@@ -71,7 +71,7 @@ class _Splitter:
             tuple(self._brought(n, free(Block(tuple(piece), yields[n]))))
             for n, piece in enumerate(self.pieces)
         ]
-        kernels: list[Kernel] = []
+        kernels: list[KernelIR] = []
         for n, piece in enumerate(self.pieces):
             done = (*heads[n], *piece, *self._kept(n))
             kernels.append(self._kernel(Block(done, yields[n])))
@@ -117,5 +117,5 @@ class _Splitter:
             if self.home[v] == n:
                 yield Store(memory, (), v, self.made_by[v].origin)
 
-    def _kernel(self, body: Block) -> Kernel:
+    def _kernel(self, body: Block) -> KernelIR:
         return replace(self.kernel, body=body, memories=fields_of(body))

@@ -27,7 +27,7 @@ from dsim.ir.nodes import (
     Derive,
     For,
     If,
-    Kernel,
+    KernelIR,
     Let,
     Load,
     LogMark,
@@ -46,7 +46,7 @@ from dsim.passes.touched_elements import Touches
 _CHEAP = ("add", "sub", "mul", "neg", "cast", "min", "max", "lt", "le", "gt", "ge", "eq", "ne")
 
 
-def move_loop_invariants(kernel: Kernel) -> Kernel:
+def move_loop_invariants(kernel: KernelIR) -> KernelIR:
     """`kernel` with loop invariants hoisted out of inner loops; itself if there are none."""
     motion = _CodeMotion()
     statements: list[Statement] = []

@@ -13,7 +13,7 @@ from dataclasses import replace
 from dsim.analysis.data_indices import chosen_by_data
 from dsim.ir.build import Builder, Names, const
 from dsim.ir.copying import Copier
-from dsim.ir.nodes import Accumulate, Atom, Block, Const, For, If, Kernel, Let, Load, Statement, Store, Var
+from dsim.ir.nodes import Accumulate, Atom, Block, Const, For, If, KernelIR, Let, Load, Statement, Store, Var
 from dsim.ir.ranges import known_trips
 from dsim.ir.walk import blocks, bound_names, statements, swap, with_blocks, with_operands
 
@@ -22,7 +22,7 @@ _FEWEST = 64  # trips of the loop around it, where they are known
 _MOST = 1000  # statements of a body with all trips written out, before what they share is computed once
 
 
-def unroll_short_loops(kernel: Kernel) -> Kernel:
+def unroll_short_loops(kernel: KernelIR) -> KernelIR:
     """`kernel` with short loops in parallel ones unrolled; `kernel` itself if there is none to unroll."""
     if not any(map(_unrolls, statements(kernel.body))):
         return kernel
@@ -73,7 +73,7 @@ def _statements_of_loops(b: Block) -> Iterator[Statement]:
 
 
 class _Unroller:
-    def __init__(self, kernel: Kernel) -> None:
+    def __init__(self, kernel: KernelIR) -> None:
         self.builder = Builder(Names(bound_names(kernel)))
         self.copier = Copier(self.builder.names)
 

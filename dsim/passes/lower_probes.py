@@ -27,7 +27,7 @@ from dsim.ir.nodes import (
     Atom,
     Block,
     If,
-    Kernel,
+    KernelIR,
     Load,
     Memory,
     Probe,
@@ -74,7 +74,7 @@ def arguments(s: Probe) -> tuple[Atom, ...]:
     return (_at(s.slot), _at(s.own), s.value, *s.at[:AXES], *truths, *s.source)
 
 
-def lower_probes(kernel: Kernel) -> Kernel:
+def lower_probes(kernel: KernelIR) -> KernelIR:
     """`kernel` with its `Probe` nodes lowered; itself if it has none."""
     if not any(isinstance(s, Probe) for s in statements(kernel.body)):
         return kernel

@@ -12,17 +12,17 @@ from dataclasses import replace
 
 from dsim.analysis.independence import loop_independence
 from dsim.ir.build import Builder, Names, const
-from dsim.ir.nodes import Atom, Block, For, Kernel, Let, Statement, Var
+from dsim.ir.nodes import Atom, Block, For, KernelIR, Let, Statement, Var
 from dsim.ir.walk import bound_names, statements, with_blocks
 from dsim.passes.algebraic_simplification import Definitions, split
 
 
-def parallel(kernel: Kernel, told: Mapping[Var, bool] | None = None) -> Kernel:
+def parallel(kernel: KernelIR, told: Mapping[Var, bool] | None = None) -> KernelIR:
     """`kernel` with `For.parallel` set where the iterations are independent.
 
     Parameters
     ----------
-    kernel : Kernel
+    kernel : KernelIR
         Any kernel.
     told : mapping of Var to bool, optional
         By the index of a loop, the person's setting, which overrides the analysis.
@@ -32,7 +32,7 @@ def parallel(kernel: Kernel, told: Mapping[Var, bool] | None = None) -> Kernel:
     return replace(kernel, body=marker.block(kernel.body))
 
 
-def in_series(kernel: Kernel, loops: Collection[int] | None = None) -> Kernel:
+def in_series(kernel: KernelIR, loops: Collection[int] | None = None) -> KernelIR:
     """`kernel` with loops made serial: those with these statement numbers, or all."""
     chosen = {id(s) for n, s in enumerate(statements(kernel.body)) if loops is None or n in loops}
 
@@ -47,7 +47,7 @@ def in_series(kernel: Kernel, loops: Collection[int] | None = None) -> Kernel:
 
 
 class _Marker:
-    def __init__(self, kernel: Kernel, free: Mapping[Var, bool]) -> None:
+    def __init__(self, kernel: KernelIR, free: Mapping[Var, bool]) -> None:
         self.free = free
         self.exact = kernel.exact
         self.builder = Builder(Names(bound_names(kernel)))

@@ -11,13 +11,13 @@ from dataclasses import replace
 
 from dsim.ir.build import Builder, Names, const
 from dsim.ir.copying import Copier
-from dsim.ir.nodes import Alloc, Atom, Kernel, Memory, MemoryKey
+from dsim.ir.nodes import Alloc, Atom, KernelIR, Memory, MemoryKey
 from dsim.ir.types import i32
 from dsim.ir.walk import bound_names
 from dsim.passes.parallelization import in_series
 
 
-def on_private_copies(kernel: Kernel, keys: Collection[MemoryKey]) -> Kernel:
+def on_private_copies(kernel: KernelIR, keys: Collection[MemoryKey]) -> KernelIR:
     """`kernel`, with the memories `keys` copied at its begin, and copied back at its end."""
     kernel = in_series(kernel)
     names = Names(bound_names(kernel))

@@ -32,7 +32,7 @@ from dsim.ir.nodes import (
     Derive,
     For,
     If,
-    Kernel,
+    KernelIR,
     Let,
     Load,
     LogMark,
@@ -55,7 +55,7 @@ from dsim.passes.touched_elements import Touches
 _Element = tuple[MemoryKey, Place]
 
 
-def promote_reductions(kernel: Kernel) -> Kernel:
+def promote_reductions(kernel: KernelIR) -> KernelIR:
     """`kernel` with sums carried by inner loops instead of added to memory in every trip.
 
     It is `kernel` itself if there is no such sum.
@@ -84,7 +84,7 @@ _Sums = dict[_Element, _Sum]
 
 
 class _ReductionPromotion:
-    def __init__(self, kernel: Kernel) -> None:
+    def __init__(self, kernel: KernelIR) -> None:
         self.builder = Builder(Names(bound_names(kernel)))
         self.made: Definitions = {}
         self.touches = Touches(self.made)

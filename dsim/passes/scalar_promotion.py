@@ -29,7 +29,7 @@ from dsim.ir.nodes import (
     Derive,
     For,
     If,
-    Kernel,
+    KernelIR,
     Let,
     Load,
     LogMark,
@@ -51,7 +51,7 @@ _Element = tuple[MemoryKey, Place]
 _Values = dict[_Element, Atom]  # the value of each element at one point
 
 
-def promote_scalars(kernel: Kernel, keys: Collection[MemoryKey]) -> Kernel:
+def promote_scalars(kernel: KernelIR, keys: Collection[MemoryKey]) -> KernelIR:
     """`kernel` with elements of the memories `keys` carried by loops; itself if there are none.
 
     Conditions of `While` may read these memories, not write them.
@@ -69,7 +69,7 @@ class _Carried(NamedTuple):
 
 
 class _ScalarPromotion:
-    def __init__(self, kernel: Kernel, keys: Collection[MemoryKey]) -> None:
+    def __init__(self, kernel: KernelIR, keys: Collection[MemoryKey]) -> None:
         self.keys = keys
         self.builder = Builder(Names(bound_names(kernel)))
         self.made: Definitions = {}

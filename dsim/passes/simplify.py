@@ -6,7 +6,7 @@ shorter, and easier to read, than that of a promoted sum.
 
 from __future__ import annotations
 
-from dsim.ir.nodes import Kernel
+from dsim.ir.nodes import KernelIR
 from dsim.passes.common_subexpression_elimination import eliminate_common_subexpressions
 from dsim.passes.constant_folding import fold_constants
 from dsim.passes.dead_code_elimination import eliminate_dead_code
@@ -21,7 +21,7 @@ from dsim.passes.touched_elements import has_inner_loops
 CLEAN = (fold_constants, eliminate_common_subexpressions, eliminate_dead_code)
 
 
-def simplify(kernel: Kernel) -> Kernel:
+def simplify(kernel: KernelIR) -> KernelIR:
     """`kernel` simplified: constant folding, CSE, DCE and LICM."""
     for one in CLEAN:
         kernel = one(kernel)
@@ -32,7 +32,7 @@ def simplify(kernel: Kernel) -> Kernel:
     )  # hoisted statements of two loops may now be equal in one block
 
 
-def finish(kernel: Kernel) -> Kernel:
+def finish(kernel: KernelIR) -> KernelIR:
     """A simplified kernel lowered for machine code.
 
     Calls are inlined, index sets split, short loops unrolled, and reductions promoted.
@@ -41,29 +41,29 @@ def finish(kernel: Kernel) -> Kernel:
     return _lowered(_cleaned(kernel, split_index_sets(kernel)))
 
 
-def finish_for_grid(kernel: Kernel) -> Kernel:
+def finish_for_grid(kernel: KernelIR) -> KernelIR:
     """The same for a device. Index sets stay whole: loops that are cut are no nest for threads to share."""
     return _lowered(without_calls(kernel))
 
 
-def _lowered(kernel: Kernel) -> Kernel:
+def _lowered(kernel: KernelIR) -> KernelIR:
     kernel = _cleaned(kernel, unroll_short_loops(kernel))
     return _cleaned(kernel, promote_reductions(kernel)) if has_inner_loops(kernel) else kernel
 
 
-def inlined(kernel: Kernel) -> Kernel:
+def inlined(kernel: KernelIR) -> KernelIR:
     """A simplified kernel without `Call` and `Probe` nodes, simplified again: shown, and run, as Python."""
     after = lower_probes(inline(kernel))
     return kernel if after is kernel else simplify(after)
 
 
-def without_calls(kernel: Kernel) -> Kernel:
+def without_calls(kernel: KernelIR) -> KernelIR:
     """A simplified kernel without `Call` nodes, simplified again."""
     after = inline(kernel)
     return kernel if after is kernel else simplify(after)
 
 
-def _cleaned(before: Kernel, after: Kernel) -> Kernel:
+def _cleaned(before: KernelIR, after: KernelIR) -> KernelIR:
     if after is not before:
         for one in CLEAN:
             after = one(after)

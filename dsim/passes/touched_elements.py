@@ -17,7 +17,7 @@ from dsim.ir.nodes import (
     Derive,
     For,
     If,
-    Kernel,
+    KernelIR,
     Let,
     Load,
     LogMark,
@@ -113,7 +113,7 @@ class Touches:
                     assert_never(s)
 
 
-def has_inner_loops(kernel: Kernel) -> bool:
+def has_inner_loops(kernel: KernelIR) -> bool:
     """Whether the kernel has nested loops."""
     return any(_has_loops(s, isinstance(s, For | While)) for s in kernel.body.statements)
 

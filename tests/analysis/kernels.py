@@ -16,7 +16,7 @@ from dsim.ir.nodes import (
     Const,
     For,
     If,
-    Kernel,
+    KernelIR,
     Load,
     Memory,
     Origin,
@@ -135,5 +135,5 @@ class Program:
         inside, split = self._splits[-1]
         split.append(len(inside))
 
-    def kernel(self) -> Kernel:
-        return number(Kernel("k", tuple(self.params), tuple(self.memories), self.b.close()))
+    def kernel(self) -> KernelIR:
+        return number(KernelIR("k", tuple(self.params), tuple(self.memories), self.b.close()))

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dsim.analysis.access_rules import fed, overwritten
-from dsim.ir.nodes import Block, For, Kernel, Statement
+from dsim.ir.nodes import Block, For, KernelIR, Statement
 from dsim.ir.types import f32, i32
 from dsim.ir.walk import with_blocks
 from tests.analysis.kernels import Program
 
 
-def found(p: Program | Kernel, needed: set[int] | None = None) -> list[tuple[int, int, bool]]:
+def found(p: Program | KernelIR, needed: set[int] | None = None) -> list[tuple[int, int, bool]]:
     """Site of the read, site of the write, whether certain; all loads are needed by default."""
     kernel = p.kernel() if isinstance(p, Program) else p
     conflicts = overwritten(kernel, needed if needed is not None else set(range(1000)))

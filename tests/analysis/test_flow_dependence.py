@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dsim.analysis.flow_dependence import flow_dependences
-from dsim.ir.nodes import Block, For, Kernel, Statement
+from dsim.ir.nodes import Block, For, KernelIR, Statement
 from dsim.ir.types import i32
 from dsim.ir.walk import with_blocks
 from tests.analysis.kernels import Program
 
 
-def fed(kernel: Program | Kernel, needed: set[int]) -> list[tuple[int, int, bool, list[int]]]:
+def fed(kernel: Program | KernelIR, needed: set[int]) -> list[tuple[int, int, bool, list[int]]]:
     """(read, write, direct, depths of the loops) of all pairs."""
     kernel = kernel.kernel() if isinstance(kernel, Program) else kernel
     return [
@@ -20,7 +20,7 @@ def fed(kernel: Program | Kernel, needed: set[int]) -> list[tuple[int, int, bool
     ]
 
 
-def all_parallel(kernel: Kernel) -> Kernel:
+def all_parallel(kernel: KernelIR) -> KernelIR:
     def block(b: Block) -> Block:
         return replace(b, statements=tuple(map(statement, b.statements)))
 

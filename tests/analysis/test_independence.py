@@ -8,12 +8,12 @@ from dsim.analysis.dependence_test import DependenceTest
 from dsim.analysis.independence import Verdict, loop_independence
 from dsim.analysis.write_plans import write_plan
 from dsim.diagnostics import render
-from dsim.ir.nodes import For, Kernel
+from dsim.ir.nodes import For, KernelIR
 from dsim.ir.types import f32, i32
 from tests.analysis.kernels import Program
 
 
-def verdicts(kernel: Kernel) -> dict[str, Verdict]:
+def verdicts(kernel: KernelIR) -> dict[str, Verdict]:
     return {v.name: verdict for v, verdict in loop_independence(kernel).items()}
 
 

@@ -10,7 +10,7 @@ from dsim.analysis.bounds import bounds
 from dsim.analysis.independence import loop_independence
 from dsim.analysis.write_plans import write_plan
 from dsim.diagnostics import render
-from dsim.ir.nodes import For, Kernel, Load
+from dsim.ir.nodes import For, KernelIR, Load
 from dsim.ir.types import i32
 from dsim.ir.walk import statements
 from dsim.passes.simplify import simplify
@@ -22,7 +22,7 @@ ends, count = f(N, dtype=i32), f(dtype=i32)
 p = f(32, N, N)
 
 
-def kernel(function: Callable[..., Any]) -> Kernel:
+def kernel(function: Callable[..., Any]) -> KernelIR:
     return simplify(lowered(function).kernel)
 
 

@@ -16,7 +16,7 @@ from dsim.analysis.effects import effects
 from dsim.analysis.independence import loop_independence
 from dsim.analysis.regions import regions
 from dsim.analysis.write_plans import Plan, write_plan
-from dsim.ir.nodes import Accumulate, For, Kernel, Load, Memory, Store
+from dsim.ir.nodes import Accumulate, For, KernelIR, Load, Memory, Store
 from dsim.ir.show import show
 from dsim.ir.term import Term
 from dsim.ir.types import f32, i32
@@ -30,7 +30,7 @@ SMALL = st.integers(-2, 3)
 
 
 @st.composite
-def kernels(draw: st.DrawFn) -> Kernel:
+def kernels(draw: st.DrawFn) -> KernelIR:
     """Up to three nested loops with two to five accesses to two fields, indexed in many ways."""
     p = Program()
     t = p.param("t")
@@ -92,7 +92,7 @@ def _index(draw: st.DrawFn, known: list[Term]) -> Number:
     return result
 
 
-def events(kernel: Kernel, t: int) -> list[Event]:
+def events(kernel: KernelIR, t: int) -> list[Event]:
     note(show(kernel))
     return trace(kernel, {"t": t}, lambda memory, element: (sum(element) * 5 + len(memory.name)) % 6)
 
@@ -130,7 +130,7 @@ def _conflict(a: Event, b: Event) -> bool:
 
 @CHECKED
 @given(*RUNS)
-def test_iterations_of_independent_loops_never_conflict(kernel: Kernel, t: int) -> None:
+def test_iterations_of_independent_loops_never_conflict(kernel: KernelIR, t: int) -> None:
     independent = {v.name for v, verdict in loop_independence(kernel).items() if verdict.independent}
     for a, b in _meetings(events(kernel, t)):
         assert not (_conflict(a, b) and _separated(a, b) in independent), (a, b)
@@ -138,7 +138,7 @@ def test_iterations_of_independent_loops_never_conflict(kernel: Kernel, t: int) 
 
 @CHECKED
 @given(*RUNS)
-def test_every_overwritten_value_is_reported(kernel: Kernel, t: int) -> None:
+def test_every_overwritten_value_is_reported(kernel: KernelIR, t: int) -> None:
     loads = {s.site for s in statements(kernel.body) if isinstance(s, Load)}
     reported = {(o.read.site, o.write.site): o.certain for o in overwritten(kernel, loads)}
     happened: set[tuple[int, int]] = set()
@@ -154,7 +154,7 @@ def test_every_overwritten_value_is_reported(kernel: Kernel, t: int) -> None:
 
 @CHECKED
 @given(*RUNS)
-def test_regions_hold_every_element(kernel: Kernel, t: int) -> None:
+def test_regions_hold_every_element(kernel: KernelIR, t: int) -> None:
     shapes = {m.key: m.shape for m in kernel.memories}
     for site in {s.site for s in statements(kernel.body) if isinstance(s, Load | Store | Accumulate)}:
         found = regions(kernel, {site})
@@ -169,7 +169,7 @@ def test_regions_hold_every_element(kernel: Kernel, t: int) -> None:
 
 @CHECKED
 @given(*RUNS)
-def test_proved_indices_are_inside(kernel: Kernel, t: int) -> None:
+def test_proved_indices_are_inside(kernel: KernelIR, t: int) -> None:
     found = bounds(kernel)
     fine = {"proved", "launch"} if found.holds((t,)) else {"proved"}
     shapes = {m.key: m.shape for m in kernel.memories}
@@ -180,7 +180,7 @@ def test_proved_indices_are_inside(kernel: Kernel, t: int) -> None:
 
 @CHECKED
 @given(*RUNS)
-def test_plans_hold_where_iterations_accumulate(kernel: Kernel, t: int) -> None:
+def test_plans_hold_where_iterations_accumulate(kernel: KernelIR, t: int) -> None:
     facts = effects(kernel)
     verdicts = loop_independence(kernel, facts)
     ran = events(kernel, t)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dsim.analysis.write_plans import Plan, write_plan
-from dsim.ir.nodes import For, Kernel
+from dsim.ir.nodes import For, KernelIR
 from dsim.ir.types import f32, i32
 from tests.analysis.kernels import Program
 
 BAR = ("bar",)
 
 
-def plans(kernel: Kernel) -> dict[str, Plan]:
+def plans(kernel: KernelIR) -> dict[str, Plan]:
     loop = next(s for s in kernel.body.statements if isinstance(s, For))
     return {".".join((name, *derivative)): p for (name, derivative), p in write_plan(kernel, loop).items()}
 

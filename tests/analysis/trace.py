@@ -13,7 +13,7 @@ from dsim.ir.nodes import (
     Const,
     For,
     If,
-    Kernel,
+    KernelIR,
     Let,
     Load,
     Memory,
@@ -49,7 +49,7 @@ class Event:
 
 
 def trace(
-    kernel: Kernel, args: Mapping[str, int], data: Callable[[Memory, tuple[int, ...]], int]
+    kernel: KernelIR, args: Mapping[str, int], data: Callable[[Memory, tuple[int, ...]], int]
 ) -> list[Event]:
     """All accesses of a run with these arguments; `data` gives the integers that are loaded."""
     run = _Run(data)

@@ -12,7 +12,7 @@ from dsim.autodiff import Adjoint, compares_final_values, forward, reverse
 from dsim.backends.cpu.machine import compile_kernel
 from dsim.backends.reference.source import run
 from dsim.ir.check import check
-from dsim.ir.nodes import Kernel, MemoryKey
+from dsim.ir.nodes import KernelIR, MemoryKey
 from dsim.ir.sites import number
 from dsim.passes.parallelization import parallel
 from dsim.passes.simplify import finish, simplify
@@ -25,7 +25,7 @@ def copied(buffers: Mapping[MemoryKey, np.ndarray]) -> Buffers:
     return {key: a.copy() for key, a in buffers.items()}
 
 
-def from_entry(kernel: Kernel, active: frozenset[MemoryKey]) -> tuple[Adjoint, frozenset[MemoryKey]]:
+def from_entry(kernel: KernelIR, active: frozenset[MemoryKey]) -> tuple[Adjoint, frozenset[MemoryKey]]:
     """The adjoint that finds as they were before the primal just the memories that it must."""
     entry: frozenset[MemoryKey] = frozenset()
     while True:
@@ -37,14 +37,14 @@ def from_entry(kernel: Kernel, active: frozenset[MemoryKey]) -> tuple[Adjoint, f
         entry |= spoilt
 
 
-def ready(kernel: Kernel) -> Kernel:
+def ready(kernel: KernelIR) -> KernelIR:
     """`kernel` as it is launched."""
     done = parallel(simplify(number(kernel)))
     check(done)
     return done
 
 
-def launch(kernel: Kernel, buffers: Buffers, compiled: int) -> None:
+def launch(kernel: KernelIR, buffers: Buffers, compiled: int) -> None:
     """Runs `kernel` by the reference, or by machine code for so many threads."""
     if compiled:
         own = {m.key: buffers[m.key] for m in kernel.memories}
@@ -65,7 +65,7 @@ def dot(key: MemoryKey) -> MemoryKey:
 class Case:
     """A kernel at a state, its adjoint, and which memories that finds in their entry state."""
 
-    kernel: Kernel
+    kernel: KernelIR
     buffers: Buffers
     seed: int = 0
 
@@ -99,7 +99,7 @@ class Case:
         state = {key: (before if key in self.entry else after)[key].copy() for key in before}
         return state | {bar(key): w.astype(state[key].dtype) for key, w in self.weights.items()}
 
-    def swept(self, kernel: Kernel, before: Buffers, compiled: int = 0) -> Buffers:
+    def swept(self, kernel: KernelIR, before: Buffers, compiled: int = 0) -> Buffers:
         """The state after the adjoint `kernel`: by the reference, or by machine code for so many threads."""
         state = self.state(before, compiled)
         given = copied(state)

@@ -21,7 +21,7 @@ from dsim.ir.nodes import (
     Const,
     For,
     If,
-    Kernel,
+    KernelIR,
     Load,
     Memory,
     Store,
@@ -71,7 +71,7 @@ class Generator:
         self.depth = 0
         self.size = 0
 
-    def kernel(self) -> Kernel:
+    def kernel(self) -> KernelIR:
         b, p = self.builder, Var("p", i32)
         scope = Scope(integers=[p])
         with b.block() as body:
@@ -79,7 +79,7 @@ class Generator:
             self.statements(scope, self.random.randrange(4, 12))
             b.add(Accumulate(Y, (p,), self.a_float(scope)))
         b.add(For(p, index(0), index(4), 1, Block(tuple(body))))
-        return number(Kernel("k", (), (X, Y, N), b.close()))
+        return number(KernelIR("k", (), (X, Y, N), b.close()))
 
     # atoms
 
@@ -241,7 +241,7 @@ class Generator:
 class InPlace(Generator):
     """Kernels of one or two loops that overwrite what they read; some touch only one element a trip."""
 
-    def kernel(self) -> Kernel:
+    def kernel(self) -> KernelIR:
         b = self.builder
         for _ in range(self.random.choice((1, 1, 2))):
             p = b.fresh("p", i32)
@@ -251,7 +251,7 @@ class InPlace(Generator):
                 self.load(scope, p)
                 self.statements(scope, self.random.randrange(3, 9))
             b.add(For(p, index(0), index(4), 1, Block(tuple(body))))
-        return number(Kernel("k", (), (X, Y, N), b.close()))
+        return number(KernelIR("k", (), (X, Y, N), b.close()))
 
     def an_index(self, scope: Scope, length: int) -> Atom:
         if length == 4 and self.own is not None:

@@ -9,7 +9,7 @@ import pytest
 
 from dsim.autodiff import reverse
 from dsim.diagnostics import GradientError
-from dsim.ir.nodes import Alloc, Append, For, Kernel, Memory, RollBack, UndoLog
+from dsim.ir.nodes import Alloc, Append, For, KernelIR, Memory, RollBack, UndoLog
 from dsim.ir.show import show
 from dsim.ir.types import f32, i32
 from dsim.ir.walk import statements
@@ -24,7 +24,7 @@ def floats(*shape: int, type: str = "f8") -> np.ndarray:
     return RNG.uniform(-1, 1, shape).astype(type)
 
 
-def held(kernel: Kernel, buffers: Buffers, second: bool = True) -> Case:
+def held(kernel: KernelIR, buffers: Buffers, second: bool = True) -> Case:
     case = Case(parallel(kernel), buffers)
     case.hold()
     if second:
@@ -32,7 +32,7 @@ def held(kernel: Kernel, buffers: Buffers, second: bool = True) -> Case:
     return case
 
 
-def count(kernel: Kernel, *types: type) -> int:
+def count(kernel: KernelIR, *types: type) -> int:
     return sum(isinstance(s, types) for s in statements(kernel.body))
 
 

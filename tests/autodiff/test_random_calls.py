@@ -17,7 +17,7 @@ from dsim.backends.reference.source import run
 from dsim.ir.build import Builder, Names
 from dsim.ir.check import check
 from dsim.ir.copying import Copier
-from dsim.ir.nodes import Atom, Block, Call, For, If, Kernel, Let, Rule, Statement, Var, While
+from dsim.ir.nodes import Atom, Block, Call, For, If, KernelIR, Let, Rule, Statement, Var, While
 from dsim.ir.sites import number
 from dsim.ir.walk import accesses, binds, bound_names, free, statements, with_blocks
 from dsim.passes.inline import inline
@@ -34,7 +34,7 @@ BACK_TWICE = ACTIVE | {("x", ("bar",)), ("y", ("bar",))}
 class Wrapper:
     """Makes calls of some statements of a kernel, those in loops and branches too."""
 
-    def __init__(self, kernel: Kernel, seed: int) -> None:
+    def __init__(self, kernel: KernelIR, seed: int) -> None:
         self.random = random.Random(seed)
         self.builder = Builder(Names(bound_names(kernel)))
         self.kernel = number(replace(kernel, body=self.block(kernel.body)))
@@ -75,10 +75,10 @@ class Wrapper:
         return Rule((*own, *seeds, *outcome), Block(tuple(made), yields))
 
 
-Transform = Callable[[Kernel], Kernel]
+Transform = Callable[[KernelIR], KernelIR]
 
 
-def backward(kernel: Kernel, active: frozenset, label: str = "bar") -> Kernel:
+def backward(kernel: KernelIR, active: frozenset, label: str = "bar") -> KernelIR:
     return number(reverse(number(kernel), active, label).kernel)
 
 
@@ -93,7 +93,7 @@ TRANSFORMS: dict[str, Transform] = {
 }
 
 
-def outcome(kernel: Kernel, seed: int) -> dict[str, np.ndarray]:
+def outcome(kernel: KernelIR, seed: int) -> dict[str, np.ndarray]:
     """All memories after a run, from values that depend on their names alone."""
     check(kernel)
     buffers = {}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dsim.autodiff import reverse_mode
-from dsim.ir.nodes import Kernel
+from dsim.ir.nodes import KernelIR
 from dsim.passes.parallelization import parallel
 from tests.autodiff.inplace import Buffers, Case
 from tests.autodiff.random_kernels import InPlace, N, X, Y, in_single
@@ -31,7 +31,7 @@ def test_first_order(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(100, 115))
 def test_all_by_undo_logs(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    def nothing(kernel: Kernel, _: object) -> Kernel:
+    def nothing(kernel: KernelIR, _: object) -> KernelIR:
         return kernel
 
     monkeypatch.setattr(reverse_mode, "promote_scalars", nothing)

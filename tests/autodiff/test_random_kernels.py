@@ -11,7 +11,7 @@ import pytest
 from dsim.autodiff import forward, reverse
 from dsim.backends.reference.source import run
 from dsim.ir.check import check
-from dsim.ir.nodes import Kernel
+from dsim.ir.nodes import KernelIR
 from dsim.ir.sites import number
 from tests.autodiff.random_kernels import Generator, N, X, Y
 
@@ -27,7 +27,7 @@ def companions(label: str) -> tuple:
 class Case:
     """A kernel at a point, with a direction `d` of its input and weights `w` of its output."""
 
-    kernel: Kernel
+    kernel: KernelIR
     x: np.ndarray
     d: np.ndarray
     w: np.ndarray
@@ -38,14 +38,14 @@ class Case:
         run(self.kernel, buffers, ())
         return buffers[Y.key]
 
-    def jvp(self, kernel: Kernel) -> np.ndarray:
+    def jvp(self, kernel: KernelIR) -> np.ndarray:
         x_dot, y_dot = companions("dot")
         buffers = {X.key: self.x.copy(), Y.key: np.zeros(4), N.key: self.n.copy()}
         buffers |= {x_dot: self.d.copy(), y_dot: np.zeros(4)}
         run(kernel, buffers, ())
         return buffers[y_dot]
 
-    def vjp(self, kernel: Kernel, x: np.ndarray) -> np.ndarray:
+    def vjp(self, kernel: KernelIR, x: np.ndarray) -> np.ndarray:
         x_bar, y_bar = companions("bar")
         buffers = {X.key: x.copy(), Y.key: self.value(x), N.key: self.n.copy()}
         buffers |= {x_bar: np.zeros(4), y_bar: self.w.copy()}

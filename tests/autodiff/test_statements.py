@@ -19,7 +19,7 @@ from dsim.ir.nodes import (
     Derive,
     For,
     If,
-    Kernel,
+    KernelIR,
     Load,
     Memory,
     Statement,
@@ -34,10 +34,10 @@ COUNT = Memory("count", i32, ())
 ACTIVE = frozenset({X.key, Y.key})
 
 
-def kernel(make: Callable[[Builder], None], *memories: Memory) -> Kernel:
+def kernel(make: Callable[[Builder], None], *memories: Memory) -> KernelIR:
     builder = Builder()
     make(builder)
-    return number(Kernel("k", (), (X, Y, *memories), builder.close()))
+    return number(KernelIR("k", (), (X, Y, *memories), builder.close()))
 
 
 def load(b: Builder, i: int | Atom, memory: Memory = X) -> Var:
@@ -46,7 +46,7 @@ def load(b: Builder, i: int | Atom, memory: Memory = X) -> Var:
     return var
 
 
-def gradient(k: Kernel, x: list[float], y: float = 0.0) -> np.ndarray:
+def gradient(k: KernelIR, x: list[float], y: float = 0.0) -> np.ndarray:
     """dy/dx after running `k` from these values."""
     buffers = {X.key: np.array(x), Y.key: np.array(y), COUNT.key: np.zeros((), np.int32)}
     run(k, buffers, ())
@@ -58,7 +58,7 @@ def gradient(k: Kernel, x: list[float], y: float = 0.0) -> np.ndarray:
     return buffers["x", ("bar",)]
 
 
-def tangent(k: Kernel, x: list[float], x_dot: list[float]) -> float:
+def tangent(k: KernelIR, x: list[float], x_dot: list[float]) -> float:
     buffers = {X.key: np.array(x), Y.key: np.array(0.0), COUNT.key: np.zeros((), np.int32)}
     buffers |= {("x", ("dot",)): np.array(x_dot), ("y", ("dot",)): np.array(0.0)}
     forwards = forward(k, ACTIVE)

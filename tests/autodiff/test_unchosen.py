@@ -12,7 +12,7 @@ from dsim.autodiff import forward, reverse
 from dsim.backends.reference.source import run
 from dsim.ir.build import Builder, const, index
 from dsim.ir.check import check
-from dsim.ir.nodes import Atom, Block, For, Kernel, Load, Memory, Store
+from dsim.ir.nodes import Atom, Block, For, KernelIR, Load, Memory, Store
 from dsim.ir.primitives import TABLE
 from dsim.ir.sites import number
 from dsim.ir.types import f64, i32
@@ -38,7 +38,7 @@ def expression(b: Builder, rng: random.Random, known: list[Atom], count: int) ->
     return known[-1]
 
 
-def kernel(seed: int) -> Kernel:
+def kernel(seed: int) -> KernelIR:
     """``y = select(x[3] > 5, some expression, x[3] * x[3])``, some of it carried through a loop."""
     rng, b = random.Random(seed), Builder()
     for m in (X, Y):
@@ -67,7 +67,7 @@ def kernel(seed: int) -> Kernel:
         wild = expression(b, rng, [*given, wild, result], 2)
     chosen = b.let("gt", given[3], const(5.0, f64))
     b.add(Store(Y, (), b.let("select", chosen, wild, b.let("mul", given[3], given[3]))))
-    return number(Kernel("unchosen", (), (X, Y), b.close()))
+    return number(KernelIR("unchosen", (), (X, Y), b.close()))
 
 
 @pytest.mark.parametrize("seed", range(150))

@@ -24,7 +24,7 @@ from dsim.backends.faults import Fault
 from dsim.backends.llvm import frame
 from dsim.backends.llvm.grid import slots
 from dsim.backends.llvm.grid.module import GridModule
-from dsim.ir.nodes import Kernel, MemoryKey, Print
+from dsim.ir.nodes import KernelIR, MemoryKey, Print
 from dsim.ir.walk import statements
 from dsim.runtime.driver import pipeline
 from dsim.runtime.state.settings import Settings
@@ -69,7 +69,7 @@ class Observer(Protocol):
 class _Recorded:
     """A kernel that runs on this processor while an observer looks."""
 
-    def __init__(self, kernel: Kernel, settings: Settings, writer: Writer, observer: Observer) -> None:
+    def __init__(self, kernel: KernelIR, settings: Settings, writer: Writer, observer: Observer) -> None:
         machine = pipeline.BACKENDS["cpu"](kernel, settings)
         assert isinstance(machine, CpuMachine)
         self.machine = machine
@@ -128,7 +128,7 @@ def _bits(value: Any, dtype: np.dtype) -> int:
 def recorded(writer: Writer, observer: Observer) -> Iterator[None]:
     """What is compiled meanwhile is recorded when it is launched."""
 
-    def compiled(kernel: Kernel, settings: Settings) -> pipeline.Machine:
+    def compiled(kernel: KernelIR, settings: Settings) -> pipeline.Machine:
         return _Recorded(kernel, settings, writer, observer)
 
     with pytest.MonkeyPatch.context() as patch:
@@ -136,7 +136,7 @@ def recorded(writer: Writer, observer: Observer) -> Iterator[None]:
         yield
 
 
-def _described(grid: GridModule, kernel: Kernel, ready: Kernel, writer: Writer) -> Module:
+def _described(grid: GridModule, kernel: KernelIR, ready: KernelIR, writer: Writer) -> Module:
     found = ptx.compile_ptx(grid, kernel.name)
     types = [
         None if slot is None else (slot, np.dtype(a.type.numpy).name)

@@ -19,7 +19,7 @@ from dsim.ir.nodes import (
     Derive,
     For,
     If,
-    Kernel,
+    KernelIR,
     Let,
     Load,
     LogMark,
@@ -44,8 +44,8 @@ LOG = Memory("log", f32, (None,), private=True)
 START, T = UndoLog(LOG, X), Var("t", i64)
 
 
-def kernel(*statements: Statement, yields: tuple = ()) -> Kernel:
-    return Kernel("k", (Var("p", f32), Var("q", i32), Var("c0", u1)), (X, N, M), Block(statements, yields))
+def kernel(*statements: Statement, yields: tuple = ()) -> KernelIR:
+    return KernelIR("k", (Var("p", f32), Var("q", i32), Var("c0", u1)), (X, N, M), Block(statements, yields))
 
 
 P, Q, C0 = kernel().params

@@ -9,7 +9,7 @@ import pytest
 from dsim.backends.reference.source import run
 from dsim.ir import kinks
 from dsim.ir.build import Builder
-from dsim.ir.nodes import Kernel, Var
+from dsim.ir.nodes import KernelIR, Var
 from dsim.ir.primitive import Primitive
 from dsim.ir.primitives import TABLE
 from dsim.ir.types import f64
@@ -43,7 +43,7 @@ def there(row: Primitive, *args: float) -> bool:
     for v in (*given, z):
         builder.names.fresh(v.name)
     atom = kink_of(row).tie(*map(builder.term, (*given, z))).atom
-    kernel = Kernel("tie", (*given, z), (), builder.close((atom,)))
+    kernel = KernelIR("tie", (*given, z), (), builder.close((atom,)))
     return bool(run(kernel, {}, [*args, value(row, *args)])[0])
 
 

@@ -13,7 +13,7 @@ from dsim.backends.reference.source import run
 from dsim.ir import types
 from dsim.ir.build import Builder, const
 from dsim.ir.check import check
-from dsim.ir.nodes import Atom, Block, Const, Kernel, Let, Var
+from dsim.ir.nodes import Atom, Block, Const, KernelIR, Let, Var
 from dsim.ir.primitive import Primitive, host
 from dsim.ir.primitives import TABLE
 from dsim.ir.types import ALL, ScalarType, f16, f32, f64, i32, i64, u1, u8, u32
@@ -39,14 +39,14 @@ def known(row: Primitive, args: tuple[Var, ...]) -> tuple[Atom, ...]:
     return tuple(Const(1, i32) if p == "n" else a for p, a in zip(row.parameters, args, strict=True))
 
 
-def value_kernel(row: Primitive, result: ScalarType | None = None) -> Kernel:
+def value_kernel(row: Primitive, result: ScalarType | None = None) -> KernelIR:
     """``row(*args)`` over f64."""
     params = tuple(Var(f"a{n}", t) for n, t in enumerate(argument_types(row, f64)))
     var = Var("z", row.result_type(tuple(p.type for p in params), result or f64))
-    return Kernel("value", params, (), Block((Let(var, row.name, known(row, params)),), (var,)))
+    return KernelIR("value", params, (), Block((Let(var, row.name, known(row, params)),), (var,)))
 
 
-def product_kernel(row: Primitive, i: int) -> Kernel:
+def product_kernel(row: Primitive, i: int) -> KernelIR:
     """``times[i]`` as a kernel of the arguments, the result and the factor."""
     args = tuple(Var(f"a{n}", t) for n, t in enumerate(argument_types(row, f64)))
     z, t = Var("z", f64), Var("t", f64)
@@ -56,7 +56,7 @@ def product_kernel(row: Primitive, i: int) -> Kernel:
     times = row.times[i]
     assert times is not None
     product = times(*map(b.term, known(row, args)), b.term(z), b.term(t))
-    return Kernel("product", (*args, z, t), (), b.close((product.atom,)))
+    return KernelIR("product", (*args, z, t), (), b.close((product.atom,)))
 
 
 def points(row: Primitive) -> list[list[float]]:
@@ -154,7 +154,7 @@ def test_values_have_the_type_of_the_result(row: Primitive) -> None:
         args = argument_types(row, t)
         params = tuple(Var(f"a{n}", a) for n, a in enumerate(args))
         var = Var("z", row.result_type(args, t if row.name == "bit_cast" else f16))
-        kernel = Kernel("k", params, (), Block((Let(var, row.name, known(row, params)),), (var,)))
+        kernel = KernelIR("k", params, (), Block((Let(var, row.name, known(row, params)),), (var,)))
         check(kernel)
         for values in ((1,) * len(args), (0,) * len(args)):
             assert run(kernel, {}, values)[0].dtype == var.type.numpy
@@ -169,7 +169,7 @@ def test_constants_fold_to_what_running_gives(row: Primitive) -> None:
     if kernel is None:
         params = tuple(Var(f"a{n}", u8) for n in range(len(row.parameters)))
         var = Var("z", row.result_type((u8,) * len(params)))
-        kernel = Kernel("value", params, (), Block((Let(var, row.name, known(row, params)),), (var,)))
+        kernel = KernelIR("value", params, (), Block((Let(var, row.name, known(row, params)),), (var,)))
     values = [p.type.numpy.type(v).item() for p, v in zip(kernel.params, low, strict=True)]
     b = Builder()
     result = kernel.body.statements[0]

@@ -14,7 +14,7 @@ from dsim.ir.nodes import (
     Derive,
     For,
     If,
-    Kernel,
+    KernelIR,
     Let,
     Load,
     LogMark,
@@ -39,7 +39,7 @@ LOG, START = Memory("log", f64, (None,), private=True), Var("start", i64)
 A, B, C, J, N = Var("a", f64), Var("b", f64), Var("c", u1), Var("i", i32), Var("n", i32)
 D, E = Var("d", f64), Var("e", f64)
 
-KERNEL = Kernel(
+KERNEL = KernelIR(
     "step",
     (N,),
     (X, BAR),

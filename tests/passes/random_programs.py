@@ -10,7 +10,7 @@ import random
 
 import numpy as np
 
-from dsim.ir.nodes import Kernel, Memory, MemoryKey
+from dsim.ir.nodes import KernelIR, Memory, MemoryKey
 from dsim.ir.term import Term
 from dsim.ir.types import f64, i32
 from tests.building import Building
@@ -35,7 +35,7 @@ class Program:
         self.depth = 0
         self.left = 70
         self.statements(8)
-        self.kernel: Kernel = k.kernel(self.a_float(), self.an_integer())
+        self.kernel: KernelIR = k.kernel(self.a_float(), self.an_integer())
         self.arguments = (2.0, self.random.randrange(-1, 5))
 
     def buffers(self) -> dict[MemoryKey, np.ndarray]:

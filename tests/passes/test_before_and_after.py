@@ -8,7 +8,7 @@ import pytest
 
 from dsim.autodiff import reverse
 from dsim.ir.check import check
-from dsim.ir.nodes import Kernel
+from dsim.ir.nodes import KernelIR
 from dsim.ir.show import show
 from dsim.ir.types import f32, i32
 from dsim.passes.common_subexpression_elimination import eliminate_common_subexpressions
@@ -21,7 +21,7 @@ from dsim.passes.simplify import finish, simplify
 from tests.building import Building
 
 
-def springs() -> Kernel:
+def springs() -> KernelIR:
     """The energy of springs between the points that an integer field names, over several steps."""
     k = Building("springs", f32)
     x, ends, U = k.field("x", 9, 2, entries=1), k.field("ends", 12, 2, type=i32, entries=1), k.field("U")
@@ -37,7 +37,7 @@ def springs() -> Kernel:
     return k.kernel()
 
 
-def adjoint_of_springs() -> Kernel:
+def adjoint_of_springs() -> KernelIR:
     return reverse(springs(), frozenset({("x", ()), ("U", ())})).kernel
 
 
@@ -54,7 +54,7 @@ def adjoint_of_springs() -> Kernel:
         finish,
     ],
 )
-def test_springs(one: Callable[[Kernel], Kernel], golden) -> None:
+def test_springs(one: Callable[[KernelIR], KernelIR], golden) -> None:
     after = one(springs())
     check(after)
     golden(show(after), one.__name__)
@@ -71,7 +71,7 @@ def test_springs(one: Callable[[Kernel], Kernel], golden) -> None:
         finish,
     ],
 )
-def test_adjoint_of_springs(one: Callable[[Kernel], Kernel], golden) -> None:
+def test_adjoint_of_springs(one: Callable[[KernelIR], KernelIR], golden) -> None:
     after = one(adjoint_of_springs())
     check(after)
     golden(show(after), one.__name__)

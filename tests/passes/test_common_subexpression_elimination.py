@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from dsim.ir.check import check
-from dsim.ir.nodes import For, If, Kernel, Let, Load, Memory
+from dsim.ir.nodes import For, If, KernelIR, Let, Load, Memory
 from dsim.ir.types import i32
 from dsim.ir.walk import statements
 from dsim.passes.common_subexpression_elimination import eliminate_common_subexpressions
 from tests.building import Building
 
 
-def done(kernel: Kernel) -> tuple[int, int]:
+def done(kernel: KernelIR) -> tuple[int, int]:
     """How many operations and how many loads are left."""
     after = eliminate_common_subexpressions(kernel)
     check(after)
@@ -83,7 +83,7 @@ def test_entries_of_a_vector_do_not_disturb_each_other() -> None:
 
 
 def test_a_loop_may_have_changed_what_its_later_trips_read() -> None:
-    def program(written: int) -> Kernel:
+    def program(written: int) -> KernelIR:
         k = Building()
         x, y = k.field("x", 8, 2), k.field("y", 8)
         with k.loop("i", 0, 8) as outer:

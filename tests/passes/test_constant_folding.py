@@ -7,7 +7,7 @@ import pytest
 
 from dsim.backends.reference.source import run
 from dsim.ir.check import check
-from dsim.ir.nodes import Const, For, If, Kernel, Let, While
+from dsim.ir.nodes import Const, For, If, KernelIR, Let, While
 from dsim.ir.term import Term, select
 from dsim.ir.types import f32, i32, u1, u8
 from dsim.ir.walk import statements
@@ -16,18 +16,18 @@ from dsim.passes.dead_code_elimination import eliminate_dead_code
 from tests.building import Building
 
 
-def folded(kernel: Kernel) -> Kernel:
+def folded(kernel: KernelIR) -> KernelIR:
     after = eliminate_dead_code(fold_constants(kernel))
     check(after)
     return after
 
 
-def made(kernel: Kernel) -> list[str]:
+def made(kernel: KernelIR) -> list[str]:
     """The operations left."""
     return [s.op for s in statements(kernel.body) if isinstance(s, Let)]
 
 
-def has(kernel: Kernel, kind: type) -> bool:
+def has(kernel: KernelIR, kind: type) -> bool:
     return any(isinstance(s, kind) for s in statements(kernel.body))
 
 

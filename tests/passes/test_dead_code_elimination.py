@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dsim.ir.check import check
-from dsim.ir.nodes import Block, Kernel, Statement, While
+from dsim.ir.nodes import Block, KernelIR, Statement, While
 from dsim.ir.show import show
 from dsim.ir.types import i32, u1
 from dsim.ir.walk import with_blocks
@@ -13,7 +13,7 @@ from dsim.passes.dead_code_elimination import eliminate_dead_code
 from tests.building import Building
 
 
-def lean(kernel: Kernel) -> str:
+def lean(kernel: KernelIR) -> str:
     after = eliminate_dead_code(kernel)
     check(after)
     assert eliminate_dead_code(after) == after

@@ -11,7 +11,7 @@ import pytest
 from dsim.backends.cpu.machine import compile_kernel
 from dsim.backends.reference.source import run
 from dsim.ir.check import check
-from dsim.ir.nodes import For, Kernel, Let, Memory
+from dsim.ir.nodes import For, KernelIR, Let, Memory
 from dsim.ir.show import show
 from dsim.ir.term import Term
 from dsim.ir.types import f64, i32, u8
@@ -22,7 +22,7 @@ from dsim.passes.simplify import finish, simplify
 from tests.building import Building
 
 
-def agree(kernel: Kernel, *args: object) -> Kernel:
+def agree(kernel: KernelIR, *args: object) -> KernelIR:
     """The kernel cut, after a comparison of what it computes; all numbers are whole, so sums are exact."""
     kernel = parallel(simplify(kernel))
     after = split_index_sets(kernel)
@@ -39,7 +39,7 @@ def agree(kernel: Kernel, *args: object) -> Kernel:
     return after
 
 
-def remainders(kernel: Kernel) -> list[int]:
+def remainders(kernel: KernelIR) -> list[int]:
     """For each loop with no loop inside, the number of its remainders and extrema."""
     inner = [s for s in statements(kernel.body) if isinstance(s, For)]
     inner = [s for s in inner if not any(isinstance(t, For) for t in statements(s.body))]
@@ -48,7 +48,7 @@ def remainders(kernel: Kernel) -> list[int]:
     ]
 
 
-def torus(n: int = 20, shift: int = 1) -> Kernel:
+def torus(n: int = 20, shift: int = 1) -> KernelIR:
     k = Building("torus")
     x, y = k.field("x", n), k.field("y", n)
     with k.loop("i", 0, n) as i:

@@ -7,7 +7,7 @@ import numpy as np
 from dsim.backends.reference.source import run
 from dsim.ir.build import Builder, const, index
 from dsim.ir.check import check
-from dsim.ir.nodes import Atom, Block, Call, For, Kernel, Load, Memory, Rule, Store, Var
+from dsim.ir.nodes import Atom, Block, Call, For, KernelIR, Load, Memory, Rule, Store, Var
 from dsim.ir.show import show
 from dsim.ir.types import f64, i32
 from dsim.passes.dead_code_elimination import eliminate_dead_code
@@ -16,7 +16,7 @@ from dsim.passes.inline import inline
 X = Memory("x", f64, (4,))
 
 
-def call_in_a_loop(inner: bool) -> Kernel:
+def call_in_a_loop(inner: bool) -> KernelIR:
     """``for i: x[i] = f(f(x[i]))``, the second call inside the first one's body or after it."""
     b, i = Builder(), Var("i", i32)
 
@@ -38,7 +38,7 @@ def call_in_a_loop(inner: bool) -> Kernel:
         last = call(loaded, True) if inner else call(call(loaded, False), False)
         b.add(Store(X, (i,), last))
     b.add(For(i, index(0), index(4), 1, Block(tuple(body))))
-    return Kernel("k", (), (X,), b.close())
+    return KernelIR("k", (), (X,), b.close())
 
 
 def test_bodies_stand_where_the_calls_stood() -> None:
@@ -62,4 +62,4 @@ def test_a_call_whose_results_nobody_needs_goes() -> None:
     b = Builder()
     a, r, params = Var("a", f64), Var("r", f64), tuple(Var(n, f64) for n in ("a1", "v", "r1"))
     b.add(Call("f", (a,), Block((), (a,)), (const(1.0, f64),), (r,), Rule(params, Block((), (params[1],)))))
-    assert eliminate_dead_code(Kernel("k", (), (X,), b.close())).body == Block(())
+    assert eliminate_dead_code(KernelIR("k", (), (X,), b.close())).body == Block(())

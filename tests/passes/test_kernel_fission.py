@@ -8,14 +8,14 @@ import pytest
 from dsim.backends.reference.source import run
 from dsim.ir.build import Builder, Names
 from dsim.ir.check import check
-from dsim.ir.nodes import Alloc, Block, Const, For, Kernel, Load, Memory, Store, Var
+from dsim.ir.nodes import Alloc, Block, Const, For, KernelIR, Load, Memory, Store, Var
 from dsim.ir.types import f64, i32
 from dsim.passes.kernel_fission import split
 
 X = Memory("x", f64, (8,))
 
 
-def _kernel() -> Kernel:
+def _kernel() -> KernelIR:
     """``a = x[p+1] * 2; x[0] = a; k = p + 1; x[k] = sin(a); for i in range(4): x[i] += a; return a``."""
     b, p = Builder(Names(["x", "p"])), Var("p", i32)
     k = b.let("add", p, Const(1, i32), hint="k")
@@ -30,7 +30,7 @@ def _kernel() -> Kernel:
         b.add(Load(old, X, (i,)))
         b.add(Store(X, (i,), b.let("add", old, a)))
     b.add(For(i, Const(0, i32), Const(4, i32), 1, Block(tuple(inner))))
-    return Kernel("k", (p,), (X,), b.close((a,)))
+    return KernelIR("k", (p,), (X,), b.close((a,)))
 
 
 @pytest.mark.parametrize("cuts", [[], [1], [3], [4], [5], [3, 4, 6], range(20)])
@@ -62,5 +62,5 @@ def test_buffers_are_not_cut_through() -> None:
     v = b.fresh("v", f64)
     b.add(Load(v, buffer, (zero,)))
     b.add(Store(X, (zero,), v))
-    parts = split(Kernel("k", (), (X,), b.close()), range(5))
+    parts = split(KernelIR("k", (), (X,), b.close()), range(5))
     assert [len(k.body.statements) for k in parts.kernels] == [4, 2]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from dsim.ir.check import check
-from dsim.ir.nodes import For, Kernel, Let, Load, Memory
+from dsim.ir.nodes import For, KernelIR, Let, Load, Memory
 from dsim.ir.term import Term
 from dsim.ir.types import i32
 from dsim.ir.walk import blocks, statements
@@ -15,7 +15,7 @@ from dsim.passes.loop_invariant_code_motion import move_loop_invariants
 from tests.building import Building, Loop
 
 
-def depths(kernel: Kernel) -> dict[str, int]:
+def depths(kernel: KernelIR) -> dict[str, int]:
     """In how many loops each operation and load stands."""
     after = move_loop_invariants(kernel)
     check(after)

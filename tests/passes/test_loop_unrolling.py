@@ -9,7 +9,7 @@ from dsim.backends.cpu.machine import compile_kernel
 from dsim.backends.reference.source import run
 from dsim.ir.build import const
 from dsim.ir.check import check
-from dsim.ir.nodes import For, Kernel
+from dsim.ir.nodes import For, KernelIR
 from dsim.ir.show import show
 from dsim.ir.types import ScalarType, i8, i32, i64
 from dsim.ir.walk import statements
@@ -19,7 +19,7 @@ from dsim.passes.simplify import finish, simplify
 from tests.building import Building
 
 
-def unrolled(kernel: Kernel) -> Kernel:
+def unrolled(kernel: KernelIR) -> KernelIR:
     """The kernel unrolled, after a comparison of what it computes on whole numbers, whose sums are exact."""
     kernel = parallel(simplify(kernel))
     after = unroll_short_loops(kernel)
@@ -36,11 +36,11 @@ def unrolled(kernel: Kernel) -> Kernel:
     return after
 
 
-def loops(kernel: Kernel) -> int:
+def loops(kernel: KernelIR) -> int:
     return sum(isinstance(s, For) for s in statements(kernel.body))
 
 
-def gathered(trips: int = 100, neighbours: int = 3, t: ScalarType = i32) -> Kernel:
+def gathered(trips: int = 100, neighbours: int = 3, t: ScalarType = i32) -> KernelIR:
     """Sums over two axes of neighbours, carried by both loops, and a number for each neighbour."""
     k = Building("gathered")
     at, x, y, g = k.field("at", trips, type=t), k.field("x", 16, 16), k.field("y", trips), k.field("g", 12)

@@ -9,7 +9,7 @@ import pytest
 
 from dsim.backends.reference.source import run
 from dsim.ir.check import check
-from dsim.ir.nodes import For, Kernel
+from dsim.ir.nodes import For, KernelIR
 from dsim.ir.show import show
 from dsim.ir.types import i32
 from dsim.ir.walk import statements
@@ -17,11 +17,11 @@ from dsim.passes.parallelization import parallel
 from tests.building import Building, marked_parallel
 
 
-def flags(kernel: Kernel) -> dict[str, bool]:
+def flags(kernel: KernelIR) -> dict[str, bool]:
     return {s.index.name: s.parallel for s in statements(kernel.body) if isinstance(s, For)}
 
 
-def three_loops() -> Kernel:
+def three_loops() -> KernelIR:
     k = Building()
     x, U = k.field("x", 8), k.field("U")
     with k.loop("own", 0, 8) as i:

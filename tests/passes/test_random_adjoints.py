@@ -10,7 +10,7 @@ import pytest
 from dsim.autodiff import forward, reverse
 from dsim.backends.reference.source import run
 from dsim.ir.check import check
-from dsim.ir.nodes import Kernel, MemoryKey
+from dsim.ir.nodes import KernelIR, MemoryKey
 from dsim.passes.parallelization import parallel
 from dsim.passes.simplify import simplify
 from tests.autodiff.random_kernels import Generator, X, Y
@@ -18,7 +18,7 @@ from tests.autodiff.random_kernels import Generator, X, Y
 ACTIVE = frozenset({X.key, Y.key})
 
 
-def outcome(kernel: Kernel, seed: int, like: Kernel) -> dict[MemoryKey, np.ndarray]:
+def outcome(kernel: KernelIR, seed: int, like: KernelIR) -> dict[MemoryKey, np.ndarray]:
     """Its buffers after a run, random at first; those of `like` too."""
     rng = np.random.default_rng(seed)
     buffers = {}

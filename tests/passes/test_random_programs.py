@@ -7,7 +7,7 @@ import pytest
 
 from dsim.backends.reference.source import run
 from dsim.ir.check import check
-from dsim.ir.nodes import Kernel
+from dsim.ir.nodes import KernelIR
 from dsim.passes.common_subexpression_elimination import eliminate_common_subexpressions
 from dsim.passes.constant_folding import fold_constants
 from dsim.passes.dead_code_elimination import eliminate_dead_code
@@ -28,11 +28,11 @@ EACH = (
 )
 
 
-def carried(kernel: Kernel) -> Kernel:
+def carried(kernel: KernelIR) -> KernelIR:
     return promote_scalars(kernel, {m.key for m in kernel.memories})
 
 
-def outcome(program: Program, kernel: Kernel) -> list[np.ndarray]:
+def outcome(program: Program, kernel: KernelIR) -> list[np.ndarray]:
     buffers = program.buffers()
     returned = run(kernel, buffers, program.arguments)
     return [*map(np.asarray, returned), *buffers.values()]

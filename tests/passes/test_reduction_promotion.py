@@ -10,7 +10,7 @@ import pytest
 from dsim.backends.faults import Fault
 from dsim.backends.reference.source import run
 from dsim.ir.check import check
-from dsim.ir.nodes import Accumulate, For, If, Kernel
+from dsim.ir.nodes import Accumulate, For, If, KernelIR
 from dsim.ir.show import show
 from dsim.ir.types import i32
 from dsim.ir.walk import blocks
@@ -19,7 +19,7 @@ from dsim.passes.simplify import finish, simplify
 from tests.building import Building
 
 
-def additions(kernel: Kernel) -> list[tuple[str, int]]:
+def additions(kernel: KernelIR) -> list[tuple[str, int]]:
     """The memory of each accumulation left and in how many loops it stands."""
     after = promote_reductions(kernel)
     check(after)
@@ -50,7 +50,7 @@ def test_pairs_of_bodies(golden) -> None:
     golden(show(finish(simplify(adjoint_of_pairs()))))
 
 
-def adjoint_of_pairs() -> Kernel:
+def adjoint_of_pairs() -> KernelIR:
     k = Building("energy_adjoint")
     x, bar, U = k.field("x", 8), k.field("x", 8, derivative=("bar",)), k.field("U", derivative=("bar",))
     with k.loop("i", 0, 8) as i, k.loop("j", 0, 8) as j:
@@ -139,7 +139,7 @@ def test_additions_in_branches_are_carried_through_them() -> None:
     assert np.all(buffers["x", ()] == 1 + 4 + 3 + 1 + 0)
 
 
-def outside(trips: int, condition: bool) -> Kernel:
+def outside(trips: int, condition: bool) -> KernelIR:
     """Adds to ``x[n]`` in an inner loop of so many trips, perhaps only in even ones."""
     k = Building()
     x, n, stop = k.field("x", 4), k.param("n", i32), k.param("stop", i32)

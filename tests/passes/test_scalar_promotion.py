@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dsim.ir.check import check
-from dsim.ir.nodes import Kernel, Memory
+from dsim.ir.nodes import KernelIR, Memory
 from dsim.ir.show import show
 from dsim.ir.types import i32
 from dsim.passes.parallelization import parallel
@@ -14,7 +14,7 @@ from dsim.passes.simplify import simplify
 from tests.building import Building, marked_parallel
 
 
-def carried(kernel: Kernel, *memories: Memory) -> str:
+def carried(kernel: KernelIR, *memories: Memory) -> str:
     """The kernel after the pass, simplified; the kernel as it was when nothing is carried."""
     after = promote_scalars(kernel, {m.key for m in memories})
     check(after)
@@ -138,7 +138,7 @@ def test_parallel_loops_carry_nothing() -> None:
 
 
 def test_what_iterations_may_accumulate_together_stays_inside_of_them() -> None:
-    def make() -> Kernel:
+    def make() -> KernelIR:
         k = Building()
         x, y = k.field("x"), k.field("y", 4, 3)
         with k.loop("i", 0, 4) as row, k.loop("t", 0, 3) as t:

@@ -25,7 +25,7 @@ from dsim.backends.cuda.architectures import VERSIONS
 from dsim.backends.cuda.assemble import Resources, assemble, hot_loops
 from dsim.backends.cuda.ptx import Ptx
 from dsim.diagnostics import DeviceError
-from dsim.ir.nodes import Kernel
+from dsim.ir.nodes import KernelIR
 from tests.corpus.program import PROGRAMS
 from tests.ptx import table
 from tests.ptx.kernels import described, kernels_of
@@ -59,7 +59,7 @@ def _machine_code(
     return made.resources, hot_loops(made, disassembler) if disassembler else {}
 
 
-def _numbered(kernel: Kernel, seen: Counter[str]) -> str:
+def _numbered(kernel: KernelIR, seen: Counter[str]) -> str:
     """The label of a kernel, with a number from the second one of that label on."""
     label = described(kernel)
     seen[label] += 1

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import pytest
 
 from dsim.backends.cuda.ptx import Ptx, compile_ptx
-from dsim.ir.nodes import Kernel
+from dsim.ir.nodes import KernelIR
 from dsim.ir.show import show
 from dsim.runtime.driver import pipeline
 from dsim.runtime.state.settings import Settings
@@ -19,7 +19,7 @@ from tests.corpus.matrix import Trial
 class Launched(NamedTuple):
     """A kernel that a program launched, and what it is compiled by."""
 
-    kernel: Kernel
+    kernel: KernelIR
     settings: Settings
 
     def ptx(self, architecture: str) -> Ptx:
@@ -35,7 +35,7 @@ def recorded() -> Iterator[list[Launched]]:
     launched: list[Launched] = []
     interpreted = pipeline.BACKENDS["reference"]
 
-    def machine(kernel: Kernel, settings: Settings) -> pipeline.Machine:
+    def machine(kernel: KernelIR, settings: Settings) -> pipeline.Machine:
         found.setdefault(show(kernel), Launched(kernel, settings))
         return interpreted(kernel, settings)
 
@@ -45,7 +45,7 @@ def recorded() -> Iterator[list[Launched]]:
     launched.extend(found.values())
 
 
-def described(kernel: Kernel) -> str:
+def described(kernel: KernelIR) -> str:
     """The name of a kernel for tables."""
     return f"{kernel.name}{', adjoint' if any(m.derivative for m in kernel.memories) else ''}"
 

@@ -26,7 +26,7 @@ from dsim.backends.llvm.kernel import Strides, Wishes
 from dsim.backends.llvm.parallel import emit
 from dsim.backends.llvm.parallel.emit import Emitted
 from dsim.backends.locks import COMPILING, room_to_compile
-from dsim.ir.nodes import Kernel, MemoryKey, Probe
+from dsim.ir.nodes import KernelIR, MemoryKey, Probe
 from dsim.ir.walk import statements, written
 
 _TARGET = CpuTarget()
@@ -44,7 +44,7 @@ class CompiledKernel:
 
     Attributes
     ----------
-    kernel : Kernel
+    kernel : KernelIR
         What was compiled.
     bounds : Bounds or None
         The results of bounds analysis; None when no access is checked.
@@ -54,7 +54,7 @@ class CompiledKernel:
         The most threads that its loops are split among; 1: none.
     """
 
-    kernel: Kernel
+    kernel: KernelIR
     bounds: Bounds | None
     strides: Strides
     threads: int

@@ -15,7 +15,7 @@ from dsim.analysis.bounds import Bounds
 from dsim.backends.cpu.compiled import CompiledKernel
 from dsim.backends.cpu.stop import LAUNCH
 from dsim.backends.cpu.variant import LaunchFrame, Variant
-from dsim.ir.nodes import Kernel, Memory, MemoryKey
+from dsim.ir.nodes import KernelIR, Memory, MemoryKey
 from dsim.ir.types import ScalarType
 
 Launch = Callable[..., tuple[Any, ...]]
@@ -187,7 +187,7 @@ def packed(variant: Variant, args: tuple[object, ...]) -> bytes:
         return variant.params.pack(*_converted(variant.kernel, args))
 
 
-def _converted(kernel: Kernel, args: tuple[object, ...]) -> list[object]:
+def _converted(kernel: KernelIR, args: tuple[object, ...]) -> list[object]:
     """Arguments of the parameters' types, wrapped and rounded as a cast would."""
     return [_as(p.type, a) for p, a in zip(kernel.params, args, strict=True)]
 

@@ -22,7 +22,7 @@ from dsim.backends.cpu.compiled import CompiledKernel
 from dsim.backends.cpu.launch import Launch, Launcher, roaming
 from dsim.backends.cpu.runtime import thread_count
 from dsim.backends.llvm.kernel import Strides
-from dsim.ir.nodes import Kernel, MemoryKey
+from dsim.ir.nodes import KernelIR, MemoryKey
 
 
 class CpuMachine(CompiledKernel):
@@ -48,7 +48,7 @@ class CpuMachine(CompiledKernel):
 
 
 def compile_kernel(
-    kernel: Kernel,
+    kernel: KernelIR,
     bounds: Bounds | None = None,
     *,
     strides: Strides | None = None,
@@ -60,7 +60,7 @@ def compile_kernel(
 
     Parameters
     ----------
-    kernel : Kernel
+    kernel : KernelIR
         What to compile.
     bounds : Bounds, optional
         The results of bounds analysis. Without them no access is checked: the caller

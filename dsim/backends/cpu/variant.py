@@ -18,7 +18,7 @@ from dsim.backends.llvm import frame
 from dsim.backends.llvm.parallel.emit import Emitted
 from dsim.backends.llvm.writer import Messages
 from dsim.diagnostics import stopped
-from dsim.ir.nodes import Alloc, Assert, Const, Kernel, MemoryKey
+from dsim.ir.nodes import Alloc, Assert, Const, KernelIR, MemoryKey
 from dsim.ir.types import ScalarType, i64, u64
 
 _FORMATS = {"f16": "e", "f32": "f", "f64": "d", "u1": "?"}
@@ -42,7 +42,7 @@ Search = Callable[[int], tuple[Emitted, MachineCode]]  # searches for the fault 
 class Variant:
     """One compiled form of a kernel, and how its frames are laid out."""
 
-    def __init__(self, kernel: Kernel, emitted: Emitted, code: MachineCode, search: Search) -> None:
+    def __init__(self, kernel: KernelIR, emitted: Emitted, code: MachineCode, search: Search) -> None:
         self.kernel = kernel
         self.search = search
         self.emitted = emitted

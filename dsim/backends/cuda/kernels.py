@@ -8,13 +8,13 @@ from dsim.backends.cuda.target import CudaTarget
 from dsim.backends.llvm.grid.emit import emit
 from dsim.backends.llvm.grid.module import GridModule
 from dsim.backends.llvm.kernel import Strides, Wishes
-from dsim.ir.nodes import Kernel
+from dsim.ir.nodes import KernelIR
 
 _TARGET = CudaTarget()
 
 
 def emit_kernel(
-    kernel: Kernel,
+    kernel: KernelIR,
     bounds: Bounds | None = None,
     *,
     checked: bool = False,
@@ -26,7 +26,7 @@ def emit_kernel(
 
     Parameters
     ----------
-    kernel : Kernel
+    kernel : KernelIR
         What to write.
     bounds : Bounds, optional
         The results of bounds analysis. Without them no access is checked.

@@ -22,7 +22,7 @@ from dsim.backends.llvm.statements import HANDLERS
 from dsim.backends.llvm.target import Target
 from dsim.backends.llvm.text import Function, Module
 from dsim.backends.llvm.writer import Messages, Writer
-from dsim.ir.nodes import Alloc, Block, For, Kernel, Memory, MemoryKey, Statement, UndoLog, Var
+from dsim.ir.nodes import Alloc, Block, For, KernelIR, Memory, MemoryKey, Statement, UndoLog, Var
 from dsim.ir.walk import binds, blocks, memory_of, operands, parameters, statements
 
 # Estimates of reciprocals, refined by Newton steps, give NaN where 1 / 0 is infinite.
@@ -148,7 +148,12 @@ class KernelWriter:
     """
 
     def __init__(
-        self, kernel: Kernel, target: Target, wishes: Wishes, parallel: Callable[[For], bool], form: TaskForm
+        self,
+        kernel: KernelIR,
+        target: Target,
+        wishes: Wishes,
+        parallel: Callable[[For], bool],
+        form: TaskForm,
     ) -> None:
         self.kernel = kernel
         self.target = target
@@ -277,7 +282,7 @@ def settle(k: KernelWriter, w: Writer, task: Task, sums: list[PartialSum], total
             frame.write_scalar(w.f, k.layout.value(v), v.type, value)
 
 
-def top_level_values(kernel: Kernel) -> dict[Var, None]:
+def top_level_values(kernel: KernelIR) -> dict[Var, None]:
     """The values that are known outside of all loops."""
     found = dict.fromkeys(kernel.params)
     for s in kernel.body.statements:
@@ -285,7 +290,7 @@ def top_level_values(kernel: Kernel) -> dict[Var, None]:
     return found
 
 
-def split(kernel: Kernel, parallel: Callable[[For], bool]) -> Iterator[Task]:
+def split(kernel: KernelIR, parallel: Callable[[For], bool]) -> Iterator[Task]:
     """The kernel's statements as tasks.
 
     A kernel without parallel loops is one task, and so is one whose statements share an undo log.

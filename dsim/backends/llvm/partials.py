@@ -19,7 +19,7 @@ from dsim.backends.llvm.memory.elements import clamped, element, fetch, put
 from dsim.backends.llvm.places import MemRef, Register
 from dsim.backends.llvm.text import TYPE, number
 from dsim.backends.llvm.writer import Writer
-from dsim.ir.nodes import Accumulate, AccumulateOp, Atom, Block, For, Kernel, Memory, MemoryKey, Var
+from dsim.ir.nodes import Accumulate, AccumulateOp, Atom, Block, For, KernelIR, Memory, MemoryKey, Var
 from dsim.ir.types import ScalarType, f64
 from dsim.ir.walk import statements
 
@@ -71,7 +71,7 @@ def _identity(op: AccumulateOp, t: ScalarType) -> float:
 
 
 def find(
-    kernel: Kernel, loop: For, reduced: Iterable[MemoryKey], outside: Mapping[Var, object]
+    kernel: KernelIR, loop: For, reduced: Iterable[MemoryKey], outside: Mapping[Var, object]
 ) -> list[PartialSum] | None:
     """All partial sums of a loop, carried values first; None where one of them cannot be kept so."""
     found: dict[PartialSum, None] = {}

@@ -17,13 +17,13 @@ from dsim.backends.faults import Fault, FaultKind
 from dsim.backends.prints import is_silent
 from dsim.backends.reference.writer import PythonText, write
 from dsim.ir import arithmetic
-from dsim.ir.nodes import Assert, Kernel, Memory, MemoryKey, Statement
+from dsim.ir.nodes import Assert, KernelIR, Memory, MemoryKey, Statement
 from dsim.ir.types import ALL
 
 _FILE = "<kernel as Python>"
 
 
-def source(kernel: Kernel) -> str:
+def source(kernel: KernelIR) -> str:
     """`kernel` as a Python module with one function, which runs on NumPy arrays as it is.
 
     The function takes the kernel's memories in their order (``x``, ``x_bar``, …), then its parameters.
@@ -36,7 +36,7 @@ def source(kernel: Kernel) -> str:
     return "\n".join(text for text, _ in lines(kernel))
 
 
-def lines(kernel: Kernel) -> list[tuple[str, Statement | None]]:
+def lines(kernel: KernelIR) -> list[tuple[str, Statement | None]]:
     """The lines of what `source` gives, each with the statement that it comes from.
 
     A comment comes from that of the line below it.
@@ -51,13 +51,13 @@ def lines(kernel: Kernel) -> list[tuple[str, Statement | None]]:
 
 
 def run(
-    kernel: Kernel, buffers: Mapping[MemoryKey, np.ndarray], args: Sequence[object] = ()
+    kernel: KernelIR, buffers: Mapping[MemoryKey, np.ndarray], args: Sequence[object] = ()
 ) -> tuple[Any, ...]:
     """Executes `kernel` on `buffers`, which it changes in place.
 
     Parameters
     ----------
-    kernel : Kernel
+    kernel : KernelIR
         Without `Derive` and `Call` nodes.
     buffers : mapping of MemoryKey to array
         Arrays of the memories' own types and shapes.
@@ -80,7 +80,7 @@ def run(
 
 
 def runner(
-    kernel: Kernel, trips: int | None = None
+    kernel: KernelIR, trips: int | None = None
 ) -> Callable[[Mapping[MemoryKey, np.ndarray], Sequence[object]], tuple[Any, ...]]:
     """A function that runs `kernel`, for repeated use.
 

@@ -43,7 +43,7 @@ class PythonText(NamedTuple):
     lines: dict[int, ir.Statement]
 
 
-def write(kernel: ir.Kernel) -> PythonText:
+def write(kernel: ir.KernelIR) -> PythonText:
     """`kernel` as one Python function over NumPy scalars.
 
     Raises
@@ -55,7 +55,7 @@ def write(kernel: ir.Kernel) -> PythonText:
 
 
 class _Writer:
-    def __init__(self, kernel: ir.Kernel) -> None:
+    def __init__(self, kernel: ir.KernelIR) -> None:
         self.kernel = kernel
         self.names = PythonNames()
         self.name = self.names.fresh(kernel.name)

@@ -11,7 +11,7 @@ from dsim.diagnostics import Diagnostic, Span
 from dsim.frontend.source.launch_numbers import LaunchNumbers
 from dsim.frontend.source.struct_types import StructTypeBase
 from dsim.ir.kinks import BORDER, Kink
-from dsim.ir.nodes import AccumulateOp, Kernel, Memory, Var
+from dsim.ir.nodes import AccumulateOp, KernelIR, Memory, Var
 from dsim.ir.primitives import TABLE
 from dsim.ir.types import ScalarType, f32, i32
 
@@ -223,7 +223,7 @@ class Lowered:
 
     Attributes
     ----------
-    kernel : Kernel
+    kernel : KernelIR
         Its parameters are those of `params`, then of `launch_numbers`, then ``launch`` when `random`.
     fields : mapping of str to object
         The field behind each memory's name.
@@ -257,7 +257,7 @@ class Lowered:
         The probe buffer (see `ir.probe_buffer`).
     """
 
-    kernel: Kernel
+    kernel: KernelIR
     fields: Mapping[str, object]
     called: Mapping[str, str]
     params: tuple[Param | StructParam, ...]

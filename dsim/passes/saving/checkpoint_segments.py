@@ -18,7 +18,7 @@ from dataclasses import replace
 from math import prod
 
 from dsim.ir.build import Builder, Names, const
-from dsim.ir.nodes import Alloc, Atom, Block, Const, For, If, Kernel, MemoryKey, Statement
+from dsim.ir.nodes import Alloc, Atom, Block, Const, For, If, KernelIR, MemoryKey, Statement
 from dsim.ir.sites import number
 from dsim.ir.types import f64, i64
 from dsim.ir.walk import blocks, bound_names, statements, with_blocks
@@ -29,12 +29,12 @@ from dsim.passes.saving.loop_pairs import ENTRY, LoopPair, appended_entries, by_
 from dsim.passes.saving.segmented_loops import Cut, Lengths
 
 
-def segment_loops(kernel: Kernel, budget: int, threads: int = 1) -> Kernel:
+def segment_loops(kernel: KernelIR, budget: int, threads: int = 1) -> KernelIR:
     """`kernel` with loops that save at most about `budget` bytes at a time; itself if none may save more.
 
     Parameters
     ----------
-    kernel : Kernel
+    kernel : KernelIR
         Simplified; not to be differentiated any more.
     budget : int
         Bytes, for all nested loops and all threads together.
@@ -75,7 +75,7 @@ def _may_exceed(block: Block, p: LoopPair, budget: int) -> bool:
 
 
 class _Cutter:
-    def __init__(self, kernel: Kernel, budget: int) -> None:
+    def __init__(self, kernel: KernelIR, budget: int) -> None:
         self.b = Builder(Names(bound_names(kernel)))
         self.budget = budget
         self.made: dict[MemoryKey, Alloc] = {

@@ -18,19 +18,19 @@ adjoint repeats the writes with an undo log (`runtime.recording.save_policy`).
 
 from __future__ import annotations
 
-from dsim.ir.nodes import Kernel
+from dsim.ir.nodes import KernelIR
 from dsim.passes.saving.checkpoint_segments import segment_loops
 from dsim.passes.saving.snapshots_to_undo_log import snapshots_to_undo_log
 
 
-def place_residuals(kernel: Kernel, budget: int, threads: int = 1) -> Kernel:
+def place_residuals(kernel: KernelIR, budget: int, threads: int = 1) -> KernelIR:
     """`kernel` with its residuals placed so that its loops save at most about `budget` bytes at a time.
 
     Undo logs come first: the length of a segment depends on the residuals that its trips still save.
 
     Parameters
     ----------
-    kernel : Kernel
+    kernel : KernelIR
         Simplified, without calls; not to be differentiated any more.
     budget : int
         Bytes, for all nested loops and all threads together.

@@ -26,7 +26,7 @@ from dsim.ir.nodes import (
     Block,
     Const,
     For,
-    Kernel,
+    KernelIR,
     Load,
     LogMark,
     Memory,
@@ -47,12 +47,12 @@ _LARGE = 64  # entries
 _FEW = 4  # a buffer needs this many entries per writing statement, or snapshots are cheaper
 
 
-def snapshots_to_undo_log(kernel: Kernel) -> Kernel:
+def snapshots_to_undo_log(kernel: KernelIR) -> KernelIR:
     """`kernel` with undo logs instead of snapshots of large buffers; itself if there are none.
 
     Parameters
     ----------
-    kernel : Kernel
+    kernel : KernelIR
         Simplified; not to be differentiated any more.
     """
     if not any(_snapshots(kernel)):
@@ -63,7 +63,7 @@ def snapshots_to_undo_log(kernel: Kernel) -> Kernel:
     return eliminate_dead_code(replace(kernel, body=_Logger(kernel, snapshots).block(kernel.body)))
 
 
-def _snapshots(kernel: Kernel) -> Iterator[Alloc]:
+def _snapshots(kernel: KernelIR) -> Iterator[Alloc]:
     for s in statements(kernel.body):
         if isinstance(s, Alloc) and s.saves is not None and s.saves.what == "snapshot":
             yield s
@@ -118,7 +118,7 @@ class _Snapshots:
         The buffer of each snapshot that becomes a mark.
     """
 
-    def __init__(self, kernel: Kernel) -> None:
+    def __init__(self, kernel: KernelIR) -> None:
         self.made = {s.memory.key: s for s in _snapshots(kernel)}
         self.buffers = {key: s.saves.of for key, s in self.made.items() if s.saves and s.saves.of}
         self.of: dict[MemoryKey, Memory] = {}
@@ -180,7 +180,7 @@ class _Snapshots:
                 self._refused.add(key)
 
 
-def _large_buffers(kernel: Kernel) -> set[MemoryKey]:
+def _large_buffers(kernel: KernelIR) -> set[MemoryKey]:
     """Large buffers, but none beside parallel loops over fields, which an undo log would make serial."""
     top = kernel.body.statements
     shared = any(isinstance(s, For) and s.parallel and fields_of(s.body) for s in top)
@@ -196,7 +196,7 @@ def _large(m: Memory) -> bool:
 
 
 class _Logger:
-    def __init__(self, kernel: Kernel, snapshots: _Snapshots) -> None:
+    def __init__(self, kernel: KernelIR, snapshots: _Snapshots) -> None:
         self.b = Builder(Names(bound_names(kernel)))
         self.of, self.made = snapshots.of, snapshots.made
         self.logs = {

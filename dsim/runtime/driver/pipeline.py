@@ -36,7 +36,7 @@ from dsim.ir.nodes import (
     Accumulate,
     Block,
     For,
-    Kernel,
+    KernelIR,
     Let,
     Load,
     Memory,
@@ -60,8 +60,8 @@ _DEVICE_THREADS = 1 << 16  # that a device runs at once, approximately: they sha
 
 
 def prepared(
-    kernel: Kernel, loops: Mapping[Var, LoopConfig], fast_math: bool
-) -> tuple[Kernel, tuple[Diagnostic, ...]]:
+    kernel: KernelIR, loops: Mapping[Var, LoopConfig], fast_math: bool
+) -> tuple[KernelIR, tuple[Diagnostic, ...]]:
     """A kernel from the frontend, prepared for launching and differentiation, and its diagnostics."""
     told = {index: c.parallel for index, c in loops.items() if c.parallel or c.serialize}
     # Adjoints compare values of the primal with minima and maxima, and repeat its index counts.
@@ -73,7 +73,7 @@ def prepared(
     return kernel, tuple(_serial(kernel, told))
 
 
-def _serial(kernel: Kernel, told: Mapping[Var, bool]) -> Iterator[Diagnostic]:
+def _serial(kernel: KernelIR, told: Mapping[Var, bool]) -> Iterator[Diagnostic]:
     """Warnings about top-level loops that are serial, unless the user requested it."""
     loops = [
         s for s in kernel.body.statements if isinstance(s, For) and not s.parallel and s.index not in told
@@ -86,22 +86,22 @@ def _serial(kernel: Kernel, told: Mapping[Var, bool]) -> Iterator[Diagnostic]:
                 yield reason
 
 
-def derived(kernel: Kernel) -> Kernel:
+def derived(kernel: KernelIR) -> KernelIR:
     """A kernel that a transform made, prepared for launching and differentiation."""
     return parallel(simplify(kernel))
 
 
-def stopped(kernel: Kernel) -> Kernel:
+def stopped(kernel: KernelIR) -> KernelIR:
     """`kernel` with all its reads from memory as constants."""
     return _stopped(kernel, lambda _: True, False)
 
 
-def constant(kernel: Kernel, memories: Container[str]) -> Kernel:
+def constant(kernel: KernelIR, memories: Container[str]) -> KernelIR:
     """`kernel` with all its reads from these memories, and writes to them, as constants."""
     return _stopped(kernel, lambda m: m.name in memories, True)
 
 
-def _stopped(kernel: Kernel, meant: Callable[[Memory], bool], writes: bool) -> Kernel:
+def _stopped(kernel: KernelIR, meant: Callable[[Memory], bool], writes: bool) -> KernelIR:
     names = Names(bound_names(kernel))
 
     def block(b: Block) -> Block:
@@ -145,7 +145,7 @@ class Machine(Protocol):
 class _Interpreted:
     """A kernel run by the reference backend."""
 
-    def __init__(self, kernel: Kernel, settings: Settings) -> None:
+    def __init__(self, kernel: KernelIR, settings: Settings) -> None:
         self._run = runner(place_residuals(inlined(kernel), settings.loop_memory))
 
     def bind(self, buffers: Buffers) -> Launcher:
@@ -162,12 +162,12 @@ class _Interpreted:
         return launch
 
 
-def machine(kernel: Kernel, settings: Settings) -> Machine:
+def machine(kernel: KernelIR, settings: Settings) -> Machine:
     """`kernel` compiled as `settings` say."""
     return BACKENDS[settings.backend](kernel, settings)
 
 
-def _compiled(kernel: Kernel, settings: Settings) -> CpuMachine:
+def _compiled(kernel: KernelIR, settings: Settings) -> CpuMachine:
     most, deterministic = settings.threads, settings.deterministic
     threads = min(most, thread_count()) if most > 0 else thread_count()
     ready = _Ready(kernel, settings, MOST_CHUNKS if deterministic else threads, finish)
@@ -180,14 +180,14 @@ class _Ready:
     """A kernel as backends take it, of which a parallel loop runs `at_once` iterations at a time."""
 
     def __init__(
-        self, kernel: Kernel, settings: Settings, at_once: int, finish: Callable[[Kernel], Kernel]
+        self, kernel: KernelIR, settings: Settings, at_once: int, finish: Callable[[KernelIR], KernelIR]
     ) -> None:
         self.kernel = finish(place_residuals(without_calls(kernel), settings.loop_memory, at_once))
         self.facts = effects(self.kernel)
         self.bounds = bounds(self.kernel, self.facts) if settings.check_bounds else None
 
 
-BACKENDS: dict[str, Callable[[Kernel, Settings], Machine]] = {"cpu": _compiled, "reference": _Interpreted}
+BACKENDS: dict[str, Callable[[KernelIR, Settings], Machine]] = {"cpu": _compiled, "reference": _Interpreted}
 
 
 class MachineThreads:
@@ -211,28 +211,28 @@ def replayed(machine: Machine, buffers: Buffers) -> CpuLauncher | None:
     return None if prints else CpuLauncher(machine, buffers)
 
 
-def python_text(kernel: Kernel) -> str:
+def python_text(kernel: KernelIR) -> str:
     """`kernel` as Python that a user reads."""
     return source.source(inlined(kernel))
 
 
-def python_lines(kernel: Kernel) -> list[tuple[str, Statement | None]]:
+def python_lines(kernel: KernelIR) -> list[tuple[str, Statement | None]]:
     """The lines of `python_text`, each with the statement that it comes from."""
     return source.lines(inlined(kernel))
 
 
-def llvm_text(kernel: Kernel, settings: Settings) -> str:
+def llvm_text(kernel: KernelIR, settings: Settings) -> str:
     """`kernel` as optimised LLVM IR."""
     return _compiled(kernel, settings).llvm
 
 
-def grid_form(kernel: Kernel, settings: Settings) -> GridModule:
+def grid_form(kernel: KernelIR, settings: Settings) -> GridModule:
     """`kernel` as a device runs it: functions of the threads of a grid, in LLVM IR."""
     ready = _Ready(kernel, settings, _DEVICE_THREADS, finish_for_grid)
     return emit_kernel(ready.kernel, ready.bounds, deterministic=settings.deterministic, facts=ready.facts)
 
 
-def ptx_text(kernel: Kernel, settings: Settings, architecture: str) -> str:
+def ptx_text(kernel: KernelIR, settings: Settings, architecture: str) -> str:
     """`kernel` as PTX, for devices of an architecture and newer ones."""
     with COMPILING, room_to_compile():
         return compile_ptx(grid_form(kernel, settings), kernel.name, architecture).text

@@ -20,7 +20,7 @@ from dsim.analysis.regions import Regions, regions, written
 from dsim.autodiff import Adjoint, Made, by_symmetry, forward, reverse, rules_read, writes_again
 from dsim.autodiff.batched_tangents import TangentNames, forward_batch
 from dsim.ir import sites
-from dsim.ir.nodes import Accumulate, Block, Kernel, Let, Load, Memory, MemoryKey, Probe, Store
+from dsim.ir.nodes import Accumulate, Block, KernelIR, Let, Load, Memory, MemoryKey, Probe, Store
 from dsim.ir.walk import accesses, statements
 from dsim.passes.kernel_fission import split
 from dsim.passes.parallelization import in_series
@@ -37,7 +37,7 @@ class Program:
 
     Parameters
     ----------
-    kernel : Kernel
+    kernel : KernelIR
         Without `Derive` nodes, sites numbered; or a function that makes it when it is first needed.
     settings : Settings
         What it is compiled by, whatever is in force by then.
@@ -53,7 +53,7 @@ class Program:
     """
 
     def __init__(
-        self, kernel: Kernel | Callable[[], Kernel], settings: Settings, serial: bool = False
+        self, kernel: KernelIR | Callable[[], KernelIR], settings: Settings, serial: bool = False
     ) -> None:
         self._given = kernel
         self.settings = settings
@@ -63,9 +63,9 @@ class Program:
         self._kept: dict[Any, Any] = {}
 
     @once
-    def kernel(self) -> Kernel:
+    def kernel(self) -> KernelIR:
         """The kernel."""
-        return self._given if isinstance(self._given, Kernel) else self._given()
+        return self._given if isinstance(self._given, KernelIR) else self._given()
 
     @once
     def machine(self) -> pipeline.Machine:
@@ -185,10 +185,10 @@ class Program:
         made.adjoint_of = self.adjoint_of
         return made
 
-    def _derived(self, kernel: Kernel, settings: Settings | None = None) -> Program:
+    def _derived(self, kernel: KernelIR, settings: Settings | None = None) -> Program:
         """The program of a kernel that a transform made of this one's; passes run when it is first needed."""
 
-        def make() -> Kernel:
+        def make() -> KernelIR:
             derived = pipeline.derived(sites.number(kernel))
             return in_series(derived) if self.serial else derived
 

@@ -22,7 +22,7 @@ from dsim.diagnostics import CompilationError, Diagnostic, DsimError, GradientEr
 from dsim.frontend.source.lowered import Lowered
 from dsim.ir.build import Builder, Names
 from dsim.ir.copying import Copier
-from dsim.ir.nodes import Atom, Block, Call, Const, Kernel, Let, Memory, MemoryKey, Statement, Var
+from dsim.ir.nodes import Atom, Block, Call, Const, KernelIR, Let, Memory, MemoryKey, Statement, Var
 from dsim.ir.types import ScalarType, f64
 from dsim.ir.walk import fields_of, free, silent, statements, with_operands
 from dsim.passes.inline import inline
@@ -36,7 +36,7 @@ _SOME = "; for a func defined for some x only, pass `check=False` and call `chec
 Buffers = Mapping[MemoryKey, np.ndarray]
 
 
-def refuse_wrong_rules(kernel: Kernel) -> None:
+def refuse_wrong_rules(kernel: KernelIR) -> None:
     """Compares the rules of all funcs that `kernel`, without `Derive` nodes, calls, at random points.
 
     Raises
@@ -89,7 +89,7 @@ class DerivedCall:
         The call.
     others : tuple of Var
         What it reads besides its arguments.
-    kernel : Kernel
+    kernel : KernelIR
         Over the float arguments, `others`, tangents and adjoints; yields the float results, their tangents
         and the arguments' adjoints.
     run : callable
@@ -98,7 +98,7 @@ class DerivedCall:
 
     call: Call
     others: tuple[Var, ...]
-    kernel: Kernel
+    kernel: KernelIR
     run: Callable[..., tuple[Any, ...]] = field(repr=False)
 
     @staticmethod
@@ -121,7 +121,7 @@ class DerivedCall:
         tangents = derivatives(builder, Activity(()), copied, "jvp", v, {})
         adjoints = derivatives(builder, Activity(()), copied, "vjp", w, {})
         body = builder.close((*floats, *tangents, *adjoints))
-        kernel = inline(Kernel("trial", (*params, *v, *w), fields_of(body), body))
+        kernel = inline(KernelIR("trial", (*params, *v, *w), fields_of(body), body))
         return DerivedCall(call, others, kernel, runner(kernel, _TRIPS))
 
     def random(self, seed: int) -> Point:

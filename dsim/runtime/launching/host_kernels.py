@@ -15,7 +15,7 @@ import numpy as np
 
 from dsim.ir import sites
 from dsim.ir.build import Builder, Names, index
-from dsim.ir.nodes import Accumulate, Atom, Block, Const, For, Kernel, Load, Memory, MemoryKey, Store, Var
+from dsim.ir.nodes import Accumulate, Atom, Block, Const, For, KernelIR, Load, Memory, MemoryKey, Store, Var
 from dsim.ir.types import i32
 from dsim.runtime.driver import pipeline
 from dsim.runtime.driver.programs import Program
@@ -88,10 +88,10 @@ def _program(kind: type[HostForm], parts: Parts, memories: tuple[Memory, ...]) -
     return kept(_PROGRAMS, (kind, parts, memories, settings), make)
 
 
-def _kernel(kind: type[HostForm], parts: Parts, memories: tuple[Memory, ...]) -> Kernel:
+def _kernel(kind: type[HostForm], parts: Parts, memories: tuple[Memory, ...]) -> KernelIR:
     builder = Builder(Names(m.name for m in memories))
     params = kind.body(builder, parts, *memories)
-    made = Kernel(kind.__name__.lower(), params, tuple(dict.fromkeys(memories)), builder.close())
+    made = KernelIR(kind.__name__.lower(), params, tuple(dict.fromkeys(memories)), builder.close())
     return pipeline.derived(sites.number(made))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dsim.backends.cuda.architectures import OLDEST
 from dsim.diagnostics.frames import outermost
-from dsim.ir.nodes import Kernel, Origin
+from dsim.ir.nodes import KernelIR, Origin
 from dsim.ir.show import lines, show
 from dsim.runtime.driver import pipeline
 from dsim.runtime.driver.programs import Program
@@ -16,7 +16,7 @@ class PrintedForm:
     program: Program
 
     @property
-    def kernel(self) -> Kernel:
+    def kernel(self) -> KernelIR:
         """The kernel."""
         return self.program.kernel
 

@@ -12,7 +12,7 @@ from typing import NamedTuple, NoReturn
 from dsim.diagnostics import Span
 from dsim.ir import sites
 from dsim.ir.build import Builder, Names, index
-from dsim.ir.nodes import Atom, Block, Const, For, Kernel, Load, Memory, Origin, Store
+from dsim.ir.nodes import Atom, Block, Const, For, KernelIR, Load, Memory, Origin, Store
 from dsim.ir.types import f64, i32
 from dsim.runtime.driver.programs import Keys, Program
 from dsim.runtime.fields.fields import Field
@@ -34,7 +34,7 @@ class Dependences(Program):
     def __init__(self, name: str, span: Span | None, memories: dict[Field, Memory], steps: Sequence[Step]):
         super().__init__(lambda: _kernel(name, span, memories, steps), current())
 
-    def _derived(self, kernel: Kernel, settings: Settings | None = None) -> NoReturn:
+    def _derived(self, kernel: KernelIR, settings: Settings | None = None) -> NoReturn:
         raise AssertionError("a host operation is differentiated by its rules")
 
     def _parts(self, cuts: frozenset[int]) -> NoReturn:
@@ -57,7 +57,7 @@ def memories_of(fields: Iterable[Field]) -> dict[Field, Memory]:
     return found
 
 
-def _kernel(name: str, span: Span | None, memories: dict[Field, Memory], steps: Sequence[Step]) -> Kernel:
+def _kernel(name: str, span: Span | None, memories: dict[Field, Memory], steps: Sequence[Step]) -> KernelIR:
     builder = Builder(Names(m.name for m in memories.values()))
     origin = Origin(span)
     for step in steps:
@@ -68,7 +68,7 @@ def _kernel(name: str, span: Span | None, memories: dict[Field, Memory], steps: 
             total = builder.let("stop", total)
         for f in step.writes:
             _store(builder, memories[f], total, origin)
-    return sites.number(Kernel(name, (), tuple(memories.values()), builder.close(), origin=origin))
+    return sites.number(KernelIR(name, (), tuple(memories.values()), builder.close(), origin=origin))
 
 
 def _sum(builder: Builder, memory: Memory, total: Atom, at: tuple[Atom, ...], origin: Origin) -> Atom:

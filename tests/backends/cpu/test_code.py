@@ -13,7 +13,7 @@ from dsim.backends.cpu import compiled
 from dsim.backends.cpu.code import MachineCode
 from dsim.backends.cpu.machine import compile_kernel
 from dsim.backends.cpu.runtime import runtime
-from dsim.ir.nodes import Kernel
+from dsim.ir.nodes import KernelIR
 from tests.building import Building
 
 pytestmark = pytest.mark.slow
@@ -24,7 +24,7 @@ def _forgetful(monkeypatch):
     monkeypatch.setattr(compiled, "_RECENT", deque(maxlen=2))
 
 
-def _times(factor: float) -> Kernel:
+def _times(factor: float) -> KernelIR:
     k = Building()
     a = k.param("a")
     return k.kernel(a * factor)

@@ -15,12 +15,12 @@ from dsim.backends.cpu.machine import compile_kernel
 from dsim.backends.cpu.target import vector_variants
 from dsim.backends.faults import Fault
 from dsim.backends.llvm import frame
-from dsim.ir.nodes import Accumulate, Alloc, Assert, Kernel, Load, Memory, Store
+from dsim.ir.nodes import Accumulate, Alloc, Assert, KernelIR, Load, Memory, Store
 from dsim.ir.types import f32, f64, i32, u1
 from tests.building import Building, marked_parallel
 
 
-def gather(parallel: bool = False, n: int = 6) -> Kernel:
+def gather(parallel: bool = False, n: int = 6) -> KernelIR:
     k = Building()
     x, at, y = k.field("x", 4), k.field("at", n, type=i32), k.field("y", n)
     with k.loop("i", 0, n) as loop:
@@ -32,7 +32,7 @@ def lengths(m: Memory) -> tuple[int, ...]:
     return tuple(n for n in m.shape if n is not None)
 
 
-def launch(kernel: Kernel, *args: object, **given: object) -> dict[str, np.ndarray]:
+def launch(kernel: KernelIR, *args: object, **given: object) -> dict[str, np.ndarray]:
     arrays = {
         m.name: np.array(given.get(m.name, np.zeros(lengths(m))), m.type.numpy) for m in kernel.memories
     }
@@ -220,7 +220,7 @@ def test_arguments_are_converted_or_refused() -> None:
 
 
 def test_equal_kernels_share_machine_code() -> None:
-    def make() -> Kernel:
+    def make() -> KernelIR:
         k = Building()
         a = k.param("a")
         return k.kernel(a * 2.0)

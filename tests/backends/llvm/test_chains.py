@@ -7,13 +7,13 @@ import pytest
 
 from dsim.backends.cpu.machine import compile_kernel
 from dsim.backends.reference.source import run
-from dsim.ir.nodes import Kernel
+from dsim.ir.nodes import KernelIR
 from dsim.ir.types import f32
 from dsim.passes.parallelization import parallel
 from tests.building import Building
 
 
-def freezes(kernel: Kernel) -> int:
+def freezes(kernel: KernelIR) -> int:
     """Runs `kernel` both ways on equal buffers; the number of cuts in its vectorised code."""
     kernel = parallel(kernel)
     start = {m.key: np.linspace(0.1, 0.9, m.shape[0]).astype(m.type.numpy) for m in kernel.memories}

@@ -8,7 +8,7 @@ import pytest
 from dsim.analysis.bounds import bounds
 from dsim.backends.cpu.machine import compile_kernel
 from dsim.backends.reference.source import run
-from dsim.ir.nodes import AccumulateOp, Kernel, Memory
+from dsim.ir.nodes import AccumulateOp, KernelIR, Memory
 from dsim.ir.term import Term
 from dsim.ir.types import BY_NAME, f32, f64, i32, i64, u1, u8
 from tests.building import Building, Loop, Value
@@ -23,7 +23,7 @@ def filled(m: Memory) -> np.ndarray:
     return RANDOM.integers(0, 2 if m.type == u1 else 5, size=shape).astype(m.type.numpy)
 
 
-def agree(kernel: Kernel, *args: object, **given: object) -> tuple:
+def agree(kernel: KernelIR, *args: object, **given: object) -> tuple:
     """Runs `kernel` both ways on equal buffers, checked and unchecked; what it returns."""
     start = {m.key: np.array(given.get(m.name, filled(m)), m.type.numpy) for m in kernel.memories}
     wanted = {key: a.copy() for key, a in start.items()}

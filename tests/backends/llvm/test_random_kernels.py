@@ -15,7 +15,7 @@ from dsim.backends.cpu.machine import compile_kernel
 from dsim.backends.faults import Fault
 from dsim.backends.llvm.parallel import plans
 from dsim.backends.reference.source import run
-from dsim.ir.nodes import Kernel, Memory
+from dsim.ir.nodes import KernelIR, Memory
 from dsim.ir.term import Term
 from dsim.ir.types import ScalarType, f32, f64, i32, i64, u8
 from dsim.passes.parallelization import parallel
@@ -40,7 +40,7 @@ class Maker:
         self.budget = 40
         self.risk = self.random.choice((0.0, 0.1, 0.3))  # that an index is left as it is
 
-    def kernel(self) -> Kernel:
+    def kernel(self) -> KernelIR:
         for _ in range(self.random.randint(2, 4)):
             self.statement(0)
         shown = [v for v in self.values if v.type != f32][-3:]
@@ -162,7 +162,7 @@ class Maker:
 Outcome = tuple[tuple, object, dict]  # the results, the fault, the memories
 
 
-def outcome(launch: Callable[[dict], tuple], kernel: Kernel, seed: int) -> Outcome:
+def outcome(launch: Callable[[dict], tuple], kernel: KernelIR, seed: int) -> Outcome:
     rng = np.random.default_rng(seed)
     arrays = {
         m.key: np.array(rng.normal(size=(N,) * len(m.shape)) * 3, m.type.numpy) for m in kernel.memories

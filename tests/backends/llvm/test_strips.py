@@ -9,7 +9,7 @@ import dsim as ds
 from dsim.backends.cpu.machine import compile_kernel
 from dsim.backends.reference.source import run
 from dsim.diagnostics import DsimError
-from dsim.ir.nodes import Kernel
+from dsim.ir.nodes import KernelIR
 from dsim.ir.types import ScalarType, f64, i32, i64, u32
 from dsim.passes.parallelization import parallel
 from tests.backends.llvm.memory.test_windows import agree
@@ -18,11 +18,11 @@ from tests.building import Building
 VECTOR = " x double> "
 
 
-def llvm(kernel: Kernel) -> str:
+def llvm(kernel: KernelIR) -> str:
     return compile_kernel(parallel(kernel), threads=1).llvm
 
 
-def scatter(trips: int, t: ScalarType = f64, cells: ScalarType = i32) -> Kernel:
+def scatter(trips: int, t: ScalarType = f64, cells: ScalarType = i32) -> KernelIR:
     """Three neighbours of a cell that is read, two numbers for each; the memory of another sum has one."""
     k = Building(float_type=t)
     x, at = k.field("x", trips), k.field("at", trips, type=cells)

@@ -8,13 +8,13 @@ import numpy as np
 
 from dsim.backends.cpu.machine import compile_kernel
 from dsim.backends.reference.source import run
-from dsim.ir.nodes import Kernel
+from dsim.ir.nodes import KernelIR
 from dsim.ir.types import f32, i32
 from dsim.passes.parallelization import parallel
 from tests.building import Building
 
 
-def widths(kernel: Kernel, *args: int) -> tuple[set[int], set[int]]:
+def widths(kernel: KernelIR, *args: int) -> tuple[set[int], set[int]]:
     """Runs `kernel` both ways on equal buffers; lengths of its vectors, steps of its vector loops."""
     kernel = parallel(kernel)
     start = {m.key: np.linspace(0.1, 0.9, m.shape[0]).astype(m.type.numpy) for m in kernel.memories}

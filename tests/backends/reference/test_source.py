@@ -8,7 +8,7 @@ import pytest
 from dsim.backends.faults import Fault
 from dsim.backends.reference.source import run, source
 from dsim.diagnostics import Source, Span
-from dsim.ir.nodes import Assert, Block, Derive, Kernel, Load, Origin, Var
+from dsim.ir.nodes import Assert, Block, Derive, KernelIR, Load, Origin, Var
 from dsim.ir.types import f32, i8, i32, i64, u8, u64
 from tests.building import Building
 
@@ -19,7 +19,7 @@ def origin(line: int, *transforms: str) -> Origin:
     return Origin(Span(TEXT, line, 4, line, 10), (), transforms)
 
 
-def gravity() -> Kernel:
+def gravity() -> KernelIR:
     k = Building("compute_U", f32)
     x, U, bar = (
         k.field("x", 8, 2, entries=1),
@@ -39,7 +39,7 @@ def gravity() -> Kernel:
     return k.kernel()
 
 
-def everything() -> Kernel:
+def everything() -> KernelIR:
     k = Building("everything", f32)
     x, n, count = k.field("x", 4), k.param("n", i32), k.field("count", type=i32)
     saved = k.buffer("saved", n, type=f32)
@@ -171,7 +171,7 @@ def test_a_derivative_must_be_expanded_first() -> None:
     p, q = Var("p", f32), Var("q", f32)
     derive = Derive("jvp", (q,), Block((), (q,)), (p,), (p,), (Var("d", f32),))
     with pytest.raises(ValueError, match="expanded"):
-        source(Kernel("k", (p,), (), Block((derive,))))
+        source(KernelIR("k", (p,), (), Block((derive,))))
 
 
 def test_constants_of_every_kind_come_back() -> None:

@@ -8,7 +8,7 @@ import pytest
 import dsim as ti
 from dsim.backends.cpu.runtime import thread_count
 from dsim.ir.check import check
-from dsim.ir.nodes import Kernel
+from dsim.ir.nodes import KernelIR
 from dsim.passes.saving import placement
 from dsim.passes.saving.checkpoint_segments import segment_loops
 from dsim.runtime.state.settings import LOOP_MEMORY
@@ -247,11 +247,11 @@ REWRITTEN = {in_place, in_place_at_the_top, in_place_until, undone_at_once}
 
 
 @pytest.fixture
-def cut(monkeypatch: pytest.MonkeyPatch) -> list[Kernel]:
+def cut(monkeypatch: pytest.MonkeyPatch) -> list[KernelIR]:
     """The kernels in which loops were cut; each is checked."""
-    found: list[Kernel] = []
+    found: list[KernelIR] = []
 
-    def spy(kernel: Kernel, budget: int, threads: int = 1) -> Kernel:
+    def spy(kernel: KernelIR, budget: int, threads: int = 1) -> KernelIR:
         after = segment_loops(kernel, budget, threads)
         check(after)
         if after is not kernel:
@@ -264,7 +264,7 @@ def cut(monkeypatch: pytest.MonkeyPatch) -> list[Kernel]:
 
 @pytest.mark.parametrize("build", PROGRAMS, ids=lambda f: f.__name__)
 @pytest.mark.parametrize("backend", ["cpu", "reference"])
-def test_a_gradient_in_segments_is_the_same(build, backend: str, cut: list[Kernel]) -> None:
+def test_a_gradient_in_segments_is_the_same(build, backend: str, cut: list[KernelIR]) -> None:
     whole = World(build, LOOP_MEMORY, backend).gradients()
     assert any(np.any(g != 0) for g in whole[:2])
     for saved in (1, 100, 700):
@@ -275,7 +275,7 @@ def test_a_gradient_in_segments_is_the_same(build, backend: str, cut: list[Kerne
 
 @pytest.mark.parametrize("build", PROGRAMS, ids=lambda f: f.__name__)
 @pytest.mark.parametrize("backend", ["cpu", "reference"])
-def test_so_is_the_tangent_of_a_gradient(build, backend: str, cut: list[Kernel]) -> None:
+def test_so_is_the_tangent_of_a_gradient(build, backend: str, cut: list[KernelIR]) -> None:
     whole = World(build, LOOP_MEMORY, backend).forward_over_reverse()
     assert any(np.any(g != 0) for g in whole)
     del cut[:]
@@ -285,7 +285,7 @@ def test_so_is_the_tangent_of_a_gradient(build, backend: str, cut: list[Kernel])
 
 @pytest.mark.parametrize("build", [p for p in PROGRAMS if p not in REWRITTEN], ids=lambda f: f.__name__)
 @pytest.mark.usefixtures("quick_code")
-def test_so_is_the_gradient_of_a_gradient(build, cut: list[Kernel]) -> None:
+def test_so_is_the_gradient_of_a_gradient(build, cut: list[KernelIR]) -> None:
     whole = World(build, LOOP_MEMORY, "cpu").reverse_over_reverse()
     assert any(np.any(g != 0) for g in whole)
     del cut[:]
@@ -293,7 +293,7 @@ def test_so_is_the_gradient_of_a_gradient(build, cut: list[Kernel]) -> None:
     assert cut
 
 
-def test_small_loops_of_known_length_stay_whole(cut: list[Kernel]) -> None:
+def test_small_loops_of_known_length_stay_whole(cut: list[KernelIR]) -> None:
     def build(w: World):
         x, loss = w.x, w.loss
 

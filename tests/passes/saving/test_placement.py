@@ -13,7 +13,7 @@ import pytest
 
 from dsim.autodiff import reverse
 from dsim.ir.check import check
-from dsim.ir.nodes import Kernel
+from dsim.ir.nodes import KernelIR
 from dsim.ir.show import show
 from dsim.ir.term import Term
 from dsim.ir.types import i32
@@ -25,7 +25,7 @@ from tests.building import Building
 BUDGET = 256  # bytes: more than three trips save
 
 
-def without_state(trips: int | None) -> Kernel:
+def without_state(trips: int | None) -> KernelIR:
     """A sum whose trips depend on nothing but their number."""
     k = Building("without_state")
     x, y, n = k.field("x", 5), k.field("y", 5), length(k, trips)
@@ -34,7 +34,7 @@ def without_state(trips: int | None) -> Kernel:
     return adjoint(k, x.key, y.key)
 
 
-def in_a_variable(trips: int | None) -> Kernel:
+def in_a_variable(trips: int | None) -> KernelIR:
     k = Building("in_a_variable")
     x, y, n = k.field("x", 5), k.field("y", 5), length(k, trips)
     with k.loop("i", 0, 5) as row:
@@ -44,7 +44,7 @@ def in_a_variable(trips: int | None) -> Kernel:
     return adjoint(k, x.key, y.key)
 
 
-def in_a_buffer(size: int, trips: int | None) -> Kernel:
+def in_a_buffer(size: int, trips: int | None) -> KernelIR:
     k = Building("in_a_buffer")
     x, y, n = k.field("x", 5), k.field("y", 5), length(k, trips)
     with k.loop("i", 0, 5) as row:
@@ -57,7 +57,7 @@ def in_a_buffer(size: int, trips: int | None) -> Kernel:
     return adjoint(k, x.key, y.key)
 
 
-def in_the_field(trips: int | None) -> Kernel:
+def in_the_field(trips: int | None) -> KernelIR:
     k = Building("in_the_field")
     x, n = k.field("x", 5, 2), length(k, trips)
     with k.loop("i", 0, 5) as row, k.loop("t", 0, n) as t:
@@ -70,7 +70,7 @@ def length(k: Building, trips: int | None) -> Term | int:
     return k.param("n", i32) if trips is None else trips
 
 
-def adjoint(k: Building, *active: tuple, entry: frozenset = frozenset()) -> Kernel:
+def adjoint(k: Building, *active: tuple, entry: frozenset = frozenset()) -> KernelIR:
     made = reverse(k.kernel(), frozenset(active), entry=entry).kernel
     return parallel(simplify(made))
 
@@ -91,7 +91,7 @@ small, large = partial(in_a_buffer, 3), partial(in_a_buffer, 100)
         pytest.param(large, None, id="segments_with_an_undo_log"),
     ],
 )
-def test_strategies(program: Callable[[int | None], Kernel], trips: int | None, golden) -> None:
+def test_strategies(program: Callable[[int | None], KernelIR], trips: int | None, golden) -> None:
     after = place_residuals(program(trips), BUDGET)
     check(after)
     golden(show(after))

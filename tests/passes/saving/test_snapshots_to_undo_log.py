@@ -7,7 +7,7 @@ import pytest
 
 import dsim as ti
 from dsim.ir.check import check
-from dsim.ir.nodes import Kernel, UndoLog
+from dsim.ir.nodes import KernelIR, UndoLog
 from dsim.ir.walk import statements
 from dsim.passes.saving import placement
 from dsim.passes.saving import snapshots_to_undo_log as undo_logs
@@ -202,7 +202,7 @@ def logs(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many undo logs there are in each kernel where copies became some; each is checked."""
     found: list[int] = []
 
-    def spy(kernel: Kernel) -> Kernel:
+    def spy(kernel: KernelIR) -> KernelIR:
         after = snapshots_to_undo_log(kernel)
         check(after)
         if after is not kernel:

@@ -17,7 +17,7 @@ from dsim.backends.llvm.cost import known_trips, trips
 from dsim.backends.llvm.memory import atomics
 from dsim.backends.llvm.places import MemRef, dense_strides
 from dsim.backends.llvm.text import STORED, WIDTH, Function, number
-from dsim.ir.nodes import Accumulate, Block, For, Kernel, Memory, MemoryKey
+from dsim.ir.nodes import Accumulate, Block, For, KernelIR, Memory, MemoryKey
 from dsim.ir.walk import blocks, memory_of, statements
 
 MOST_BYTES = 4 << 10  # of all copies of a block: eight blocks have room in 48 KiB beside what sums take
@@ -44,7 +44,7 @@ class BlockCopy(NamedTuple):
 
 
 def find(
-    kernel: Kernel,
+    kernel: KernelIR,
     loop: For,
     plans: Mapping[MemoryKey, Plan],
     strides: Mapping[MemoryKey, tuple[int, ...]],

@@ -14,12 +14,12 @@ from dsim.backends.llvm.grid.plans import Sharing, sharing
 from dsim.backends.llvm.grid.tasks import write_buffer, write_parallel, write_serial
 from dsim.backends.llvm.kernel import KernelWriter, TaskForm, Wishes, top_level_values
 from dsim.backends.llvm.target import Target
-from dsim.ir.nodes import For, Kernel, Var
+from dsim.ir.nodes import For, KernelIR, Var
 
 _FORM = TaskForm(global_address, whole=True, slots=slots.COUNT)
 
 
-def emit(kernel: Kernel, target: Target, wishes: Wishes, facts: Effects | None = None) -> GridModule:
+def emit(kernel: KernelIR, target: Target, wishes: Wishes, facts: Effects | None = None) -> GridModule:
     """Writes `kernel`, which has no `Derive` and no `Call` nodes, for a device.
 
     Of the wishes, the number of threads and deferred checks are of no concern here.
@@ -41,7 +41,7 @@ def emit(kernel: Kernel, target: Target, wishes: Wishes, facts: Effects | None =
 class _Shared:
     """The loops that the threads of a grid share, and those that one thread runs."""
 
-    def __init__(self, kernel: Kernel, wishes: Wishes, facts: Effects) -> None:
+    def __init__(self, kernel: KernelIR, wishes: Wishes, facts: Effects) -> None:
         self.kernel = kernel
         self.facts = facts
         self.found: dict[Var, Sharing] = {}

@@ -19,7 +19,7 @@ from dsim.backends.llvm.grid.nests import LoopNest, Nests, depends_on_order
 from dsim.backends.llvm.grid.rotation import rotated_loops
 from dsim.backends.llvm.kernel import Strides
 from dsim.backends.llvm.partials import PartialSum
-from dsim.ir.nodes import Accumulate, For, Kernel, MemoryKey, Probe, Var
+from dsim.ir.nodes import Accumulate, For, KernelIR, MemoryKey, Probe, Var
 from dsim.ir.walk import statements
 
 # Sums of one loop: those of 128 threads fill the 48 KiB of shared memory that a block has on all devices.
@@ -60,7 +60,7 @@ class Sharing(NamedTuple):
 
 
 def sharing(
-    kernel: Kernel,
+    kernel: KernelIR,
     loop: For,
     plans: Mapping[MemoryKey, Plan],
     outside: Mapping[Var, object],

@@ -22,7 +22,7 @@ from dsim.backends.llvm.statements import HANDLERS
 from dsim.backends.llvm.target import HostTarget
 from dsim.backends.llvm.text import PLAIN, Function
 from dsim.backends.llvm.writer import Messages, Writer
-from dsim.ir.nodes import Const, For, Kernel, Var
+from dsim.ir.nodes import Const, For, KernelIR, Var
 
 
 class Emitted(NamedTuple):
@@ -52,7 +52,7 @@ class Emitted(NamedTuple):
     asks: bool
 
 
-def emit(kernel: Kernel, target: HostTarget, wishes: Wishes, facts: Effects | None = None) -> Emitted:
+def emit(kernel: KernelIR, target: HostTarget, wishes: Wishes, facts: Effects | None = None) -> Emitted:
     """Writes `kernel`, which has no `Derive` and no `Call` nodes, for `target`."""
     plans, k, entry = _start(kernel, target, wishes, facts)
     for task in k.tasks:
@@ -71,7 +71,7 @@ def emit(kernel: Kernel, target: HostTarget, wishes: Wishes, facts: Effects | No
 
 
 def emit_search(
-    kernel: Kernel, target: HostTarget, wishes: Wishes, facts: Effects | None, statement: int
+    kernel: KernelIR, target: HostTarget, wishes: Wishes, facts: Effects | None, statement: int
 ) -> Emitted:
     """Writes the part of `kernel` that finds a fault again: a top-level loop, without its effects.
 
@@ -88,7 +88,7 @@ def emit_search(
 
 
 def _start(
-    kernel: Kernel, target: HostTarget, wishes: Wishes, facts: Effects | None
+    kernel: KernelIR, target: HostTarget, wishes: Wishes, facts: Effects | None
 ) -> tuple[_Schedules, KernelWriter, Writer]:
     """The kernel's schedules and writer, and the writer of its entry."""
     if wishes.checks:
@@ -146,7 +146,7 @@ class _Schedules:
     would need atomics runs alone.
     """
 
-    def __init__(self, kernel: Kernel, wishes: Wishes, facts: Effects | None) -> None:
+    def __init__(self, kernel: KernelIR, wishes: Wishes, facts: Effects | None) -> None:
         self.kernel = kernel
         self.wishes = wishes
         self.facts = facts

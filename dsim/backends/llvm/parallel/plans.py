@@ -16,7 +16,7 @@ from dsim.backends.llvm import partials
 from dsim.backends.llvm.cost import cost, known_trips
 from dsim.backends.llvm.partials import PartialSum
 from dsim.backends.llvm.places import dense_strides
-from dsim.ir.nodes import Accumulate, For, Kernel, Load, Memory, MemoryKey, Store, Var
+from dsim.ir.nodes import Accumulate, For, KernelIR, Load, Memory, MemoryKey, Store, Var
 from dsim.ir.walk import statements
 
 GRAIN_BITS = 14
@@ -69,7 +69,7 @@ class Schedule:
 
 
 def schedule(
-    kernel: Kernel,
+    kernel: KernelIR,
     loop: For,
     plans: Mapping[MemoryKey, Plan],
     outside: Mapping[Var, object],

@@ -9,7 +9,7 @@ import pytest
 
 from dsim.backends.cpu.machine import compile_kernel
 from dsim.ir.build import Builder, const, evaluate
-from dsim.ir.nodes import Atom, Block, Const, For, Kernel, Let, Load, Memory, Store, Var
+from dsim.ir.nodes import Atom, Block, Const, For, KernelIR, Let, Load, Memory, Store, Var
 from dsim.ir.primitive import Formula, Libm, Primitive
 from dsim.ir.primitives import TABLE
 from dsim.ir.types import ALL, ScalarType, f16, f32, f64, i8, i16, i32, i64, u1, u8, u16, u32, u64
@@ -67,7 +67,7 @@ def run(
     b.add(For(index, Const(0, i32), Const(n, i32), 1, Block(tuple(body))))
     for o in outs:
         arrays[o.name] = np.zeros(n, o.type.numpy)
-    kernel = Kernel("k", (), (*memories, *outs), b.close())
+    kernel = KernelIR("k", (), (*memories, *outs), b.close())
     compile_kernel(kernel).bind({(name, ()): a for name, a in arrays.items()})()
     for (op, result), out in zip(uses, outs, strict=True):
         compare(op, given, data, result, arrays[out.name])
@@ -157,7 +157,7 @@ def test_cast_to_half_rounds_once() -> None:
         b.add(Store(y, (i,), let(b, "cast", [v], f16)))
     b.add(For(i, Const(0, i32), Const(8000, i32), 1, Block(tuple(body))))
     out = np.zeros(8000, np.float16)
-    compile_kernel(Kernel("k", (), (x, y), b.close())).bind({x.key: values, y.key: out})()
+    compile_kernel(KernelIR("k", (), (x, y), b.close())).bind({x.key: values, y.key: out})()
     assert np.array_equal(out, values.astype(np.float16))
 
 
@@ -189,7 +189,9 @@ def test_powers_known_at_run_time(t: ScalarType, n: ScalarType) -> None:
         b.add(Store(y, (i,), let(b, "powi", [v, e], t)))
     b.add(For(i, Const(0, i32), Const(k, i32), 1, Block(tuple(body))))
     out = np.zeros(k, t.numpy)
-    compile_kernel(Kernel("k", (), (x, p, y), b.close())).bind({x.key: bases, p.key: exponents, y.key: out})()
+    compile_kernel(KernelIR("k", (), (x, p, y), b.close())).bind(
+        {x.key: bases, p.key: exponents, y.key: out}
+    )()
     compare("powi", [Var("x", t), Var("n", n)], [bases, exponents], t, out)
 
 
@@ -205,7 +207,7 @@ def test_angles(t: ScalarType, op: str) -> None:
         b.add(Store(y, (i,), let(b, op, [v], t)))
     b.add(For(i, Const(0, i32), Const(n, i32), 1, Block(tuple(body))))
     out = np.zeros(n, t.numpy)
-    compile_kernel(Kernel("k", (), (x, y), b.close())).bind({x.key: angles, y.key: out})()
+    compile_kernel(KernelIR("k", (), (x, y), b.close())).bind({x.key: angles, y.key: out})()
     with np.errstate(invalid="ignore"):
         wanted = getattr(np, op)(angles)
     np.testing.assert_allclose(

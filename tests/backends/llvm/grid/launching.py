@@ -6,7 +6,7 @@ import numpy as np
 
 from dsim.backends.cpu.machine import compile_kernel
 from dsim.backends.llvm.grid.module import GridModule
-from dsim.ir.nodes import Kernel
+from dsim.ir.nodes import KernelIR
 from tests.backends.llvm.grid.on_cpu import Change, Grid, grid_form
 
 Buffers = dict[str, np.ndarray]
@@ -28,7 +28,7 @@ class Outcome:
 
 
 def launched(
-    kernel: Kernel, buffers: Buffers, *args: object, grid: Grid, change: Change = lambda m: m, **options
+    kernel: KernelIR, buffers: Buffers, *args: object, grid: Grid, change: Change = lambda m: m, **options
 ) -> Outcome:
     """A launch in grid form."""
     arrays = {m.name: buffers[m.name].copy("K") for m in kernel.memories}
@@ -38,7 +38,7 @@ def launched(
     return Outcome(arrays, returned, modules)
 
 
-def alone(kernel: Kernel, buffers: Buffers, *args: object, **options) -> Outcome:
+def alone(kernel: KernelIR, buffers: Buffers, *args: object, **options) -> Outcome:
     """The same on one thread of this processor, in its own form."""
     arrays = {m.name: buffers[m.name].copy("K") for m in kernel.memories}
     compiled = compile_kernel(kernel, threads=1, **options)
@@ -46,7 +46,7 @@ def alone(kernel: Kernel, buffers: Buffers, *args: object, **options) -> Outcome
     return Outcome(arrays, returned, [])
 
 
-def same(kernel: Kernel, buffers: Buffers, *args: object, grid: Grid, rtol: float = 1e-12) -> Outcome:
+def same(kernel: KernelIR, buffers: Buffers, *args: object, grid: Grid, rtol: float = 1e-12) -> Outcome:
     """Both, which must give the same; that in grid form."""
     wanted, found = alone(kernel, buffers, *args), launched(kernel, buffers, *args, grid=grid)
     np.testing.assert_allclose(np.array(found.returned, float), np.array(wanted.returned, float), rtol=rtol)

@@ -12,7 +12,7 @@ from dsim.backends.cuda.kernels import emit_kernel
 from dsim.backends.faults import Fault
 from dsim.backends.llvm.grid.copies import MANY, MOST_BYTES
 from dsim.backends.llvm.grid.module import GridModule
-from dsim.ir.nodes import Kernel
+from dsim.ir.nodes import KernelIR
 from dsim.ir.types import ScalarType, f16, f32, f64, i8, i16, i32, i64, u8, u64
 from dsim.passes.parallelization import parallel
 from tests.backends.llvm.grid.launching import GRIDS, REAL, Buffers, Grid, launched, same
@@ -27,7 +27,7 @@ N = 1009
 each_grid = pytest.mark.parametrize("grid", [*GRIDS, Grid(3, 7), REAL], ids=str)
 
 
-def histogram(bins: int = 37, t: ScalarType = f64, n: int = N) -> tuple[Kernel, Buffers]:
+def histogram(bins: int = 37, t: ScalarType = f64, n: int = N) -> tuple[KernelIR, Buffers]:
     """``h[at[i]] += v[i]``."""
     k = Building()
     at, v, h = k.field("at", n, type=i32), k.field("v", n, type=t), k.field("h", bins, type=t)

@@ -7,7 +7,7 @@ import pytest
 
 from dsim.backends.cpu.machine import compile_kernel
 from dsim.backends.faults import Fault
-from dsim.ir.nodes import Append, Compact, Kernel, LogMark, Memory, RollBack, UndoLog
+from dsim.ir.nodes import Append, Compact, KernelIR, LogMark, Memory, RollBack, UndoLog
 from dsim.ir.types import f32, f64, i8, i32, i64
 from tests.backends.llvm.grid import on_cpu
 from tests.backends.llvm.grid.launching import Grid, launched, same
@@ -194,6 +194,6 @@ def test_nothing_runs_after_memory_was_lacking(monkeypatch: pytest.MonkeyPatch) 
         assert not any(a.any() for a in data.values())
 
 
-def _in_place(kernel: Kernel, arrays: dict[str, np.ndarray], *args: object) -> None:
+def _in_place(kernel: KernelIR, arrays: dict[str, np.ndarray], *args: object) -> None:
     with on_cpu.grid_form(Grid(2, 2)):
         compile_kernel(kernel).bind({m.key: arrays[m.name] for m in kernel.memories})(*args)

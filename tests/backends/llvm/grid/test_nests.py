@@ -7,7 +7,7 @@ import pytest
 
 from dsim.analysis.bounds import bounds
 from dsim.backends.cuda.kernels import emit_kernel
-from dsim.ir.nodes import For, Kernel
+from dsim.ir.nodes import For, KernelIR
 from dsim.ir.types import f32, i32
 from dsim.passes.parallelization import in_series, parallel
 from dsim.passes.reduction_promotion import promote_reductions
@@ -25,7 +25,7 @@ real_too = pytest.mark.parametrize("grid", [GRIDS[1], REAL], ids=str)
 ONCE = replaced(r"mul i64 %ncta, %ntid", f"add i64 0, {1 << 40}")
 
 
-def counted(*shape: int) -> tuple[Kernel, Buffers]:
+def counted(*shape: int) -> tuple[KernelIR, Buffers]:
     """Adds 1 to each element, by loops over all axes."""
     k = Building()
     y = k.field("y", *shape)
@@ -41,7 +41,7 @@ def counted(*shape: int) -> tuple[Kernel, Buffers]:
     return parallel(k.kernel()), {"y": np.zeros(shape)}
 
 
-def loops_shared(kernel: Kernel, **options) -> int:
+def loops_shared(kernel: KernelIR, **options) -> int:
     """How many loops around an iteration the threads of a grid share: a remainder for each but one."""
     return 1 + emit_kernel(kernel, **options).text.count(" sub nuw nsw i64 ")
 
@@ -110,7 +110,7 @@ def test_more_iterations_than_64_bits_count() -> None:
 # what stands before the inner loop ----------------------------------------------------------------
 
 
-def hoisted(*, heavy: int = 0, writes: bool = False) -> tuple[Kernel, Buffers]:
+def hoisted(*, heavy: int = 0, writes: bool = False) -> tuple[KernelIR, Buffers]:
     """``y[i, j] = f(a[i]) x[i, j]``, with ``f(a[i])`` computed before the inner loop.
 
     With `writes` it is ``f(y[i, 0])``, which the inner loop overwrites in its first trip.
@@ -211,7 +211,7 @@ def test_sums_of_rows_stay_in_registers() -> None:
 # shared elements ----------------------------------------------------------------------------------
 
 
-def neighbours(t=f32) -> tuple[Kernel, Buffers]:
+def neighbours(t=f32) -> tuple[KernelIR, Buffers]:
     """The adjoint of a stencil along the rows: no two rows share an element."""
     k = Building(float_type=t)
     x, g = k.field("x", 7, 9), k.field("g", 7, 11)
@@ -255,7 +255,7 @@ def test_values_before_additions_keep_their_order_in_a_row() -> None:
 # sums ---------------------------------------------------------------------------------------------
 
 
-def summed(op="add") -> tuple[Kernel, Buffers]:
+def summed(op="add") -> tuple[KernelIR, Buffers]:
     k = Building()
     x, s, u = k.field("x", 5, 7, 6), k.field("s"), k.field("u")
     with k.loop("i", 0, 5) as loop, k.loop("j", 0, 7) as inner, k.loop("l", 0, 6) as deepest:
@@ -282,7 +282,7 @@ def test_sums_over_all_axes(grid: Grid, op, promoted: bool) -> None:
     assert loops_shared(kernel) == 3
 
 
-def carrying(start: float = 0.0, *, again: bool = False) -> tuple[Kernel, Buffers]:
+def carrying(start: float = 0.0, *, again: bool = False) -> tuple[KernelIR, Buffers]:
     """``s``, carried through both loops; ``t``, from `start` in each row, added to what the outer one has."""
     k = Building()
     x = k.field("x", 8, 9)
@@ -329,7 +329,7 @@ def test_a_sum_of_rows_in_another_operation(grid: Grid) -> None:
 # faults put into the text on purpose --------------------------------------------------------------
 
 
-def numbered() -> tuple[Kernel, Buffers]:
+def numbered() -> tuple[KernelIR, Buffers]:
     """Adds to each element its indices."""
     k = Building()
     y = k.field("y", 5, 8, type=i32)

@@ -10,7 +10,7 @@ import pytest
 
 from dsim.backends.cuda.kernels import emit_kernel
 from dsim.backends.llvm.grid.module import GridModule
-from dsim.ir.nodes import Kernel, Memory, Probe
+from dsim.ir.nodes import KernelIR, Memory, Probe
 from dsim.ir.probe_buffer import WIDTH
 from dsim.ir.types import f64, i32
 from tests.backends.llvm.grid.launching import Grid, alone, launched, same
@@ -51,7 +51,7 @@ def test_a_carried_value_that_is_no_sum() -> None:
     assert reasons(found.modules[0]) == ["a value that its iterations share is not a sum"]
 
 
-def watched() -> Kernel:
+def watched() -> KernelIR:
     k = Building()
     x, probes = k.field("x", N), Memory("probes", f64, (2, WIDTH))
     with k.loop("i", 0, N) as loop:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dsim.backends.llvm.grid.module import GridModule
-from dsim.ir.nodes import Kernel
+from dsim.ir.nodes import KernelIR
 from dsim.ir.types import i32
 from tests.backends.llvm.grid.launching import GRIDS, Buffers, Grid, alone, launched
 from tests.backends.llvm.grid.on_cpu import Change
@@ -19,7 +19,7 @@ LARGEST = Grid(1024, 1024)  # so that each step of both kernels adds something
 BARRIER = "call void @dsim_barrier(ptr %barrier)\n"
 
 
-def is_wrong(kernel: Kernel, data: Buffers, change: Change, grid: Grid) -> bool:
+def is_wrong(kernel: KernelIR, data: Buffers, change: Change, grid: Grid) -> bool:
     """Whether a launch in grid form leaves other values than one in the processor's own."""
     wanted, found = alone(kernel, data).arrays, launched(kernel, data, grid=grid, change=change).arrays
     return not all(np.allclose(found[name], wanted[name], rtol=1e-9) for name in wanted)
@@ -43,7 +43,7 @@ def unchanged(module: GridModule) -> GridModule:
     return module
 
 
-def doubled() -> tuple[Kernel, Buffers]:
+def doubled() -> tuple[KernelIR, Buffers]:
     k = Building()
     x = k.field("x", N)
     with k.loop("i", 0, N) as loop:
@@ -51,7 +51,7 @@ def doubled() -> tuple[Kernel, Buffers]:
     return marked_parallel(k.kernel()), {"x": np.arange(N, dtype=float)}
 
 
-def summed() -> tuple[Kernel, Buffers]:
+def summed() -> tuple[KernelIR, Buffers]:
     k, n = Building(), LARGEST.blocks * LARGEST.threads
     x, s, top = k.field("x", n), k.field("s"), k.field("top")
     with k.loop("i", 0, n) as loop:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dsim.analysis.bounds import bounds
-from dsim.ir.nodes import Kernel
+from dsim.ir.nodes import KernelIR
 from dsim.ir.term import Term
 from dsim.ir.types import i32
 from dsim.passes.parallelization import parallel
@@ -46,7 +46,7 @@ class Nest:
     def chance(self, p: float) -> bool:
         return bool(self.random.random() < p)
 
-    def kernel(self) -> Kernel:
+    def kernel(self) -> KernelIR:
         self.loops((), self.k.term(self.k.value(1.0)), None)
         kernel = self.k.kernel(*self.results)
         return finish(parallel(simplify(kernel)))

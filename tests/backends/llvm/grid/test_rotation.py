@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dsim.backends.cuda.kernels import emit_kernel
-from dsim.ir.nodes import For, Kernel
+from dsim.ir.nodes import For, KernelIR
 from dsim.ir.types import i32
 from dsim.passes.parallelization import parallel
 from tests.backends.llvm.grid.launching import GRIDS, REAL, Buffers, Grid, launched, same
@@ -25,7 +25,7 @@ NOTHING: Callable[..., None] = lambda *_: None  # noqa: E731
 
 def pairs(
     stop: int | None = None, step: int = 1, also: Callable[..., None] = NOTHING
-) -> tuple[Kernel, Buffers]:
+) -> tuple[KernelIR, Buffers]:
     """All pairs: what is added to the first of a pair is a sum, what is added to the second is shared.
 
     The second goes from 0 to `stop`; without one, from and to what two parameters say.
@@ -45,12 +45,12 @@ def pairs(
     return parallel(k.kernel()), data
 
 
-def is_rotated(kernel: Kernel, **options) -> bool:
+def is_rotated(kernel: KernelIR, **options) -> bool:
     """Whether a loop begins at the number of its thread."""
     return "urem i64 %first" in emit_kernel(kernel, **options).text
 
 
-def with_inner(kernel: Kernel, change: Callable[[For], For]) -> Kernel:
+def with_inner(kernel: KernelIR, change: Callable[[For], For]) -> KernelIR:
     """`kernel`, of one loop, with the loops in that changed."""
     (outer,) = kernel.body.statements
     assert isinstance(outer, For)
@@ -59,7 +59,7 @@ def with_inner(kernel: Kernel, change: Callable[[For], For]) -> Kernel:
     return replace(kernel, body=replace(kernel.body, statements=(outer,)))
 
 
-def called_parallel(kernel: Kernel) -> Kernel:
+def called_parallel(kernel: KernelIR) -> KernelIR:
     """Whatever the analysis says of the loops."""
     return with_inner(marked_parallel(kernel), lambda inner: replace(inner, parallel=True))
 
@@ -103,7 +103,7 @@ def test_trips_beyond_the_end_are_found() -> None:
     ],
     ids=["steps", "prints", "in series", "goes on", "exact sums"],
 )
-def test_not_rotated(kernel: Kernel) -> None:
+def test_not_rotated(kernel: KernelIR) -> None:
     assert not is_rotated(kernel)
 
 

@@ -7,14 +7,14 @@ import random
 import pytest
 
 from dsim.backends.cpu.machine import compile_kernel
-from dsim.ir.nodes import Kernel
+from dsim.ir.nodes import KernelIR
 from dsim.ir.types import f32, i32
 from dsim.passes.parallelization import parallel
 from tests.backends.llvm.memory.test_windows import agree
 from tests.building import Building
 
 
-def shallow_water(n: int = 40) -> Kernel:
+def shallow_water(n: int = 40) -> KernelIR:
     """Two results, of neighbours that are read before and behind the first store."""
     k = Building(float_type=f32)
     u, h, u2, h2 = (k.field(name, n, n) for name in ("u", "h", "u2", "h2"))

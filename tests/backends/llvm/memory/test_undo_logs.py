@@ -12,7 +12,7 @@ from dsim.backends.cpu.machine import compile_kernel
 from dsim.backends.faults import Fault
 from dsim.backends.reference.source import run, source
 from dsim.ir.check import check
-from dsim.ir.nodes import Append, Compact, Kernel, LogMark, Memory, MemoryKey, RollBack, UndoLog
+from dsim.ir.nodes import Append, Compact, KernelIR, LogMark, Memory, MemoryKey, RollBack, UndoLog
 from dsim.ir.show import show
 from dsim.ir.term import Term
 from dsim.ir.types import ScalarType, f16, f32, f64, i8, i32, i64, u1, u16
@@ -52,7 +52,7 @@ class Logging(Building):
         self.add(RollBack(log, m, mark.atom))
 
 
-def same(kernel: Kernel, buffers: Callable[[], Buffers]) -> Buffers:
+def same(kernel: KernelIR, buffers: Callable[[], Buffers]) -> Buffers:
     """What the reference leaves; machine code and passed kernels must leave it too, bit for bit."""
     check(kernel)
     wanted = buffers()

@@ -7,7 +7,7 @@ import pytest
 
 from dsim.backends.cpu.machine import compile_kernel
 from dsim.backends.reference.source import run
-from dsim.ir.nodes import Kernel
+from dsim.ir.nodes import KernelIR
 from dsim.ir.types import ScalarType, f32, f64, i32
 from dsim.passes.parallelization import parallel
 from tests.building import Building
@@ -15,7 +15,7 @@ from tests.building import Building
 RANDOM = np.random.default_rng(11)
 
 
-def agree(kernel: Kernel, *args: object) -> None:
+def agree(kernel: KernelIR, *args: object) -> None:
     kernel = parallel(kernel)
     start = {}
     for m in kernel.memories:

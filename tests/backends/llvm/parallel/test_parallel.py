@@ -13,7 +13,7 @@ import pytest
 from dsim.analysis.write_plans import write_plan
 from dsim.backends.cpu.machine import compile_kernel
 from dsim.backends.llvm.parallel.plans import chunk_count, schedule
-from dsim.ir.nodes import For, Kernel
+from dsim.ir.nodes import For, KernelIR
 from dsim.ir.types import ScalarType, f32, f64, i8, i32, i64
 from tests.building import Building, marked_parallel
 
@@ -22,19 +22,19 @@ N = 60_000
 Buffers = dict[str, np.ndarray]
 
 
-def plans(kernel: Kernel) -> dict[str, str]:
+def plans(kernel: KernelIR) -> dict[str, str]:
     loop = next(s for s in kernel.body.statements if isinstance(s, For))
     return {key[0]: plan.kind for key, plan in write_plan(kernel, loop).items()}
 
 
-def launched(kernel: Kernel, buffers: Buffers, *args: object, threads: int = 1) -> tuple[Buffers, tuple]:
+def launched(kernel: KernelIR, buffers: Buffers, *args: object, threads: int = 1) -> tuple[Buffers, tuple]:
     arrays = {m.name: buffers[m.name].copy() for m in kernel.memories}
     compiled = compile_kernel(kernel, threads=threads)
     returned = compiled.bind({m.key: arrays[m.name] for m in kernel.memories})(*args)
     return arrays, returned
 
 
-def same(kernel: Kernel, buffers: Buffers, *args: object, rtol: float = 2e-6, threads: int = 2) -> tuple:
+def same(kernel: KernelIR, buffers: Buffers, *args: object, rtol: float = 2e-6, threads: int = 2) -> tuple:
     """Runs serially and in parallel, twice; what the parallel run returns."""
     kernel = marked_parallel(kernel)
     alone, wanted = launched(kernel, buffers, *args)
@@ -149,7 +149,7 @@ def test_windows_with_sums() -> None:
     same(k.kernel(), {"x": RANDOM.normal(size=N), "y": np.zeros(N + 2), "s": np.zeros(())}, rtol=1e-10)
 
 
-def scatter(cells: int, t: ScalarType = f64) -> Kernel:
+def scatter(cells: int, t: ScalarType = f64) -> KernelIR:
     k = Building(float_type=t)
     x, at, y = k.field("x", N), k.field("at", N, type=i32), k.field("y", cells, 2, entries=1)
     with k.loop("i", 0, N) as loop:
@@ -264,7 +264,7 @@ def test_two_dimensional_loops_with_an_adjoint_of_both_indices() -> None:
     same(kernel, {"x": RANDOM.normal(size=n).astype("f"), "g": np.zeros(n, "f")}, rtol=1e-4)
 
 
-def _big() -> tuple[Kernel, Buffers]:
+def _big() -> tuple[KernelIR, Buffers]:
     return marked_parallel(scatter(64)), scattered(64)
 
 
