@@ -239,7 +239,7 @@ def _problem(tape: TapeRecord) -> tuple[str, str] | None:
 
 def _needed(tape: TapeRecord) -> Iterator[Field]:
     """The fields whose values the adjoints read."""
-    for a in _distinct(tape):
+    for a in tape.distinct_adjoints():
         yield from a.reads.fields
     for entry in tape.entries:
         if isinstance(entry, Custom):
@@ -251,13 +251,9 @@ def _needed(tape: TapeRecord) -> Iterator[Field]:
 def _adjoints(tape: TapeRecord) -> frozenset[Form]:
     """The adjoints, which may write values again that the primal wrote, and take them back."""
     label = TapeSweep(tape).plan.label
-    distinct = _distinct(tape)
+    distinct = tape.distinct_adjoints()
     other = (a.primal.adjoint(a.active, label, a.entry) for a in distinct if a.label != label)
     return frozenset(a.form for a in (*distinct, *other))
-
-
-def _distinct(tape: TapeRecord) -> dict[AdjointForm, None]:
-    return dict.fromkeys(tape.adjoints())
 
 
 def _changed(tape: TapeRecord, field: Any, form: Form | None) -> Diagnostic:

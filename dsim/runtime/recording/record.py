@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from operator import attrgetter
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from dsim.runtime.saving.snapshots import SnapshotStore
 from dsim.runtime.saving.steps import Steps
 
 Entry = RecordedLaunch | Custom | Steps
+_ADJOINT = attrgetter("adjoint")
 
 
 class TapeRecord(Context):
@@ -111,6 +113,14 @@ class TapeRecord(Context):
                 yield from entry.log.adjoints
             else:
                 yield from (c.adjoint for c in entry.inner if c.adjoint is not None)
+
+    def distinct_adjoints(self) -> tuple[AdjointForm, ...]:
+        """The adjoints of all calls, each once, in the order of their first calls."""
+        if self.functions or self.loops:
+            return tuple(dict.fromkeys(self.adjoints()))
+        found = dict.fromkeys(map(_ADJOINT, self.entries))  # of launches alone, of which there are many
+        found.pop(None, None)
+        return tuple(found)
 
     def tell_outer(self, fields: Iterable[Field]) -> None:
         """Lets the tapes around know that the gradients of `fields` are this one's result."""

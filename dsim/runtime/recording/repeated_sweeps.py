@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any, cast
+from itertools import compress
+from operator import is_not
+from typing import Any, Protocol, cast
 
 from dsim.backends.cpu.row_copies import RowCopies
 from dsim.runtime.fields.fields import Field
@@ -19,16 +21,24 @@ from dsim.runtime.launching.native_replay import NativeReplay
 from dsim.runtime.launching.shadow_arrays import Mirror
 from dsim.runtime.recording.adjoint_rows import Copies
 from dsim.runtime.recording.record import TapeRecord
-from dsim.runtime.saving.entries import RecordedLaunch
 from dsim.runtime.state import interruption
 from dsim.runtime.state.once import make_room
 
 Args = tuple[Any, ...]
-Calls = list[tuple[AdjointForm, Args]]
 _LENGTHS = range(8, 50_001)  # below, a table costs more than it saves; above, the launches take megabytes
 _REMEMBERED = 4  # tapes that end with the same kernel
 _REPLAYS = 3  # of each: its backward pass, alone and with rows
 _ASKED = 64  # choices of rows, whose requests are counted
+
+
+class _Call(Protocol):
+    """A recorded launch that has an adjoint."""
+
+    adjoint: AdjointForm
+    args: Args
+
+
+Calls = Sequence[_Call]
 
 
 def reacts(adjoint: AdjointForm, nonzero: set[Field]) -> bool:
@@ -62,15 +72,14 @@ def repeated(record: TapeRecord, label: str, copies: Copies | None = None) -> Na
     length = len(entries) - (0 if copies is None else copies.to)
     if not plain or length not in _LENGTHS or interruption.is_polled():
         return None
-    # Nothing was saved: each entry is a launch with an adjoint.
-    calls: Calls = [(e.adjoint, e.args) for e in cast("list[RecordedLaunch]", entries)]  # type: ignore[misc]
-    remembered = calls[-1][0].remembered
-    key = record.outputs, label, calls[0][0], len(calls)
+    calls = cast("Calls", entries)  # nothing was saved: each entry is a launch with an adjoint
+    remembered = calls[-1].adjoint.remembered
+    key = record.outputs, label, calls[0].adjoint, len(calls)
     known: _Sweep | None = remembered.get(key)
     if known is not None and known.repeats(calls):
         return known.replay(record.outputs, label, copies)
     remembered.pop(key, None)
-    adjoints = {adjoint for adjoint, _ in calls}
+    adjoints = {call.adjoint for call in calls}
     if any(isinstance(f, Mirror) for adjoint in adjoints for f in adjoint.primal.fields.values()):
         return None  # NumPy's arrays are others each time, and nothing may hold them
     make_room(remembered, _REMEMBERED)
@@ -82,15 +91,19 @@ class _Sweep:
     """The launches of a tape, and once a second tape has them the table of their adjoints."""
 
     def __init__(self, calls: Calls) -> None:
-        self._calls = calls
+        self._calls = tuple(calls)
         self._zeros = list(_zeros(calls))
         self._replays: dict[Copies | None, NativeReplay] = {}
         self._asked: dict[int, int] = {}  # how often, by the hash of a choice of rows
 
     def repeats(self, calls: Calls) -> bool:
-        """Whether these are the same launches, down to the signs of zeros, which compare as equal."""
-        return calls == self._calls and all(
-            math.copysign(1.0, calls[n][1][k]) == sign for n, k, sign in self._zeros
+        """Whether these are the same launches, down to the signs of zeros, which compare as equal.
+
+        Tapes share the calls of a known sequence of launches: only the others are compared.
+        """
+        others = compress(zip(self._calls, calls, strict=True), map(is_not, self._calls, calls))
+        return all(a.adjoint is b.adjoint and a.args == b.args for a, b in others) and all(
+            math.copysign(1.0, calls[n].args[k]) == sign for n, k, sign in self._zeros
         )
 
     def replay(self, outputs: Sequence[Field], label: str, copies: Copies | None) -> NativeReplay | None:
@@ -115,8 +128,8 @@ class _Sweep:
 
 def _zeros(calls: Calls) -> Iterator[tuple[int, int, float]]:
     """The numbers of the calls and arguments that are 0, with the signs."""
-    for n, (_, args) in enumerate(calls):
-        for k, value in enumerate(args):
+    for n, call in enumerate(calls):
+        for k, value in enumerate(call.args):
             if value == 0:
                 yield n, k, math.copysign(1.0, value)
 
@@ -131,7 +144,7 @@ def _adjoints(
     rows = {} if copies is None else copies.by_entry()
     for number in range(len(calls) - 1, (0 if copies is None else copies.to) - 1, -1):
         yield from rows.get(number, ())
-        adjoint, args = calls[number]
+        adjoint, args = calls[number].adjoint, calls[number].args
         form = forms.get(adjoint)
         if form is None and reacts(adjoint, nonzero):
             made = labelled(adjoint, label)

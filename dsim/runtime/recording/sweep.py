@@ -78,7 +78,7 @@ class TapeSweep:
         self._seed = seed
         self._observers = observers if rows is None else (*observers, rows)
         self._rows = rows
-        self._adjoints = tuple(dict.fromkeys(record.adjoints()))
+        self._adjoints = record.distinct_adjoints()
         self._custom = bool(record.functions)
         self._plan: SweepPlan | None = None
         self._nonzero: set[Field] = set(record.outputs)

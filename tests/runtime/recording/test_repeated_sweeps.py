@@ -102,6 +102,24 @@ def test_other_arguments_are_seen():
         assert x.grad[0] == last
 
 
+def test_other_arguments_beside_known_launches_are_seen():
+    """Tapes share the calls of a graph; those around it are compared."""
+    x, y, run = chain()
+    x[0] = 1.0
+    before, after = ti.graph(lambda: run([2.0] + [1.0] * 11)), ti.field(ti.f64, shape=(), needs_grad=True)
+
+    @ti.kernel
+    def scale(k: ti.f64):
+        after[None] += k * y[None]
+
+    for factor in (2.0, 2.0, 2.0, 3.0, 0.0, -0.0, 2.0):
+        with ti.ad.Tape(after):
+            before()
+            scale(factor)
+            scale(1.0)
+        assert x.grad[0] == 2.0 * (factor + 1.0)
+
+
 def test_zeros_of_either_sign_are_told_apart():
     x = ti.field(ti.f64, shape=(), name="x", needs_grad=True)
     y = ti.field(ti.f64, shape=(), name="y", needs_grad=True)
