@@ -11,8 +11,8 @@ ARGS   ?=
 # What `make test` runs; the docstrings' examples in dsim/ are tests too.
 TESTS  ?= dsim tests notebooks
 PYTEST := $(BIN)/python -m pytest
-# One process of tests per core, up to eight: each collects all of them. With one more, the browser's tests wait
-# too long for their turn. ARGS="-n 0" runs all in this process.
+# Processes of tests, up to eight: each collects all of them. `tests/sharing.py` says how many. ARGS="-n 0" runs all
+# in this one.
 SHARED := -n logical --maxprocesses 8
 
 # The newest Python is not the safest one: what the person calls python3 comes first.

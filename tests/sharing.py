@@ -4,10 +4,14 @@ A process takes whole files: what the tests of a file compile together is compil
 notebook run in order. Two folders count as one file each: the tests of the browser share a server, those of
 the corpus share what they compile of its programs. What takes long begins first: the folders of few long
 tests, then the files with the most tests.
+
+Half of the time the browser's tests wait for it. So there is one process more than there are cores, and all
+but that of the browser yield to others: what it waits for is not kept waiting.
 """
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from types import SimpleNamespace
 from typing import Any
@@ -27,6 +31,12 @@ _LONG = (
 )
 
 
+_YIELDING = 10  # how nice the other processes are
+
+# The idle threads of a parallel loop sleep: turning in circles, they would keep a core from other processes.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
+
 def _unit(nodeid: str) -> str:
     """What a process takes as a whole."""
     whole = next(filter(nodeid.startswith, (_BROWSER, _CORPUS)), None)
@@ -43,6 +53,20 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
     config.option.loadscopereorder = False  # the order is that of the workers
     return Scheduling(config, log)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """For `-n logical`."""
+    return (os.cpu_count() or 1) + 1
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """A process that begins to test something else than the browser yields from then on."""
+    worker = hasattr(item.config, "workerinput") and hasattr(os, "nice")
+    if worker and os.nice(0) == 0 and not item.nodeid.startswith(_BROWSER):
+        os.nice(_YIELDING)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -19,7 +19,7 @@ from dsim.runtime.fields.fields import Field, kind_of
 from dsim.runtime.fields.zeroing import zero
 from dsim.runtime.inspection.calls import Calls, RecordedCall
 from dsim.runtime.inspection.profiling import Profiler
-from dsim.runtime.launching.forms import AdjointForm, Form
+from dsim.runtime.launching.forms import Form
 from dsim.runtime.launching.shadow_arrays import Mirror
 from dsim.runtime.recording import write_history, zeros
 from dsim.runtime.recording.adjoint_rows import AdjointRows
