@@ -16,6 +16,7 @@ from dsim.passes.loop_invariant_code_motion import move_loop_invariants
 from dsim.passes.loop_unrolling import unroll_short_loops
 from dsim.passes.lower_probes import lower_probes
 from dsim.passes.reduction_promotion import promote_reductions
+from dsim.passes.rerolling.loops import reroll_rows
 from dsim.passes.touched_elements import has_inner_loops
 
 CLEAN = (fold_constants, eliminate_common_subexpressions, eliminate_dead_code)
@@ -35,9 +36,10 @@ def simplify(kernel: KernelIR) -> KernelIR:
 def finish(kernel: KernelIR) -> KernelIR:
     """A simplified kernel lowered for machine code.
 
-    Calls are inlined, index sets split, short loops unrolled, and reductions promoted.
+    Calls are inlined, rows rerolled, index sets split, short loops unrolled, and reductions promoted.
     """
     kernel = without_calls(kernel)
+    kernel = _cleaned(kernel, reroll_rows(kernel))
     return _lowered(_cleaned(kernel, split_index_sets(kernel)))
 
 
