@@ -13,7 +13,7 @@ from tests.bench.processes import measured, of_peer, threads
 
 # Those whose fields are large beside what a process takes anyway.
 _LARGE = ("wave", "shallow_water", "fluid", "springs", "cloth", "mpm")
-_BY_HAND = ("gravity", "wave", "wave_graph", "springs", "springs_graph", "sheet", "mpm")
+_BY_HAND = ("gravity", "wave", "wave_graph", "springs", "springs_graph", "sheet", "robot_graph", "mpm")
 # What JAX's programs of the cases are called.
 _JAX = {"shallow_water": "shallow_water", "fluid": "fluid", "fluid_in_place": "fluid"}
 _MISSING = "–"

@@ -54,7 +54,9 @@ def by_hand() -> Iterator[Any]:
         del sys.modules[name]
 
 
-@pytest.mark.parametrize("name", ["gravity", "wave", "springs", "springs_graph", "sheet", "mpm"])
+@pytest.mark.parametrize(
+    "name", ["gravity", "wave", "springs", "springs_graph", "sheet", "robot_graph", "mpm"]
+)
 def test_gradients_by_hand(by_hand: Any, name: str) -> None:
     run, loss, wrt = CASES[name](**SMALL[name])
     with ds.ad.Tape(loss):

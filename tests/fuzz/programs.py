@@ -8,10 +8,11 @@ from random import Random
 import numpy as np
 from hypothesis import strategies as st
 
-from tests.fuzz import captures, casts, rules, structs
+from tests.fuzz import captures, casts, layers, rules, structs
 from tests.fuzz.captures import Captured
 from tests.fuzz.casts import Casts
 from tests.fuzz.expressions import Choosing, Feature, Scope
+from tests.fuzz.layers import Layers
 from tests.fuzz.program import (
     Action,
     BlockSpec,
@@ -35,10 +36,10 @@ _VECTORS = ("g0",)
 # What programs may have beside what all have: structs; floats and integers of several sizes; funcs with
 # derivatives of their own; names that Python gives other meanings; arrays and views as arguments; more writes
 # by Python; one launch of each kernel, of which none overwrites what an earlier one names; few statements;
-# functions of Python in the place of funcs.
-STRUCTS, MIXED, RULES, CAPTURES, VIEWS, WRITES, ONCE, SMALL, FUNCTIONS = (
+# functions of Python in the place of funcs; loops over rows that are written out.
+STRUCTS, MIXED, RULES, CAPTURES, VIEWS, WRITES, ONCE, SMALL, FUNCTIONS, LAYERS = (
     "structs", "mixed types", "own derivatives", "redefinitions", "views", "writes", "launched once", "small",
-    "plain functions",
+    "plain functions", "layers",
 )  # fmt: skip
 
 
@@ -83,13 +84,15 @@ class Drawing(Choosing):
         n, m = self.sizes
         rng = np.random.default_rng(self.some(0, 9999))
         *fields, loss = self.fields
-        found = {RULES: Ruled(), STRUCTS: Structs(n), MIXED: Casts(), CAPTURES: Captured()}
+        found = {RULES: Ruled(), STRUCTS: Structs(n), MIXED: Casts(), CAPTURES: Captured(), LAYERS: Layers()}
         self.features = tuple(found[name] for name in found if name in self.has)
         if MIXED in self.has:
             fields = [*casts.mixed(self, tuple(fields))]
         if STRUCTS in self.has:
             fields += structs.members(rng, n)
             self.heads.append(structs.head(self, n))
+        if LAYERS in self.has:
+            fields += layers.fields(rng, n)
         if CAPTURES in self.has:
             self.heads.append(captures.declared())
         if VIEWS in self.has:
@@ -204,15 +207,17 @@ class Drawing(Choosing):
         usable = tuple(f for f in self.fields if f.name != "loss" and not f.is_array)
         if self.views:
             usable += self.views.specs() * 2
-        if in_place or self.chance(20 if ONCE in self.has else 50):
+        if in_place or self.chance(20 if self.has & {ONCE, LAYERS} else 50):
             return self.limited(Statements(self.random, usable, usable, _NAMES, _VECTORS, self.features))
         targets = self.pick(("y", "s"), ("u", "v"), ("x", "k", "m"), ("s",), ("y", "c", "v"))
-        if self.has & {STRUCTS, MIXED, VIEWS}:
+        if self.has & {STRUCTS, MIXED, VIEWS, LAYERS}:
             more = (
                 ("b_q", "b_p", "h", "A0"),
                 ("b_t_a", "b_t_c", "l", "h"),
                 ("A0", "P0"),
                 ("b_p", "b_n", "A1", "s"),
+                ("w", "s"),
+                ("r", "y"),
             )
             known = {f.name for f in usable}
             targets = self.pick(targets, *(t for t in more if known & {*t} - {"l", "b_n"}))
@@ -230,6 +235,8 @@ class Drawing(Choosing):
         if not rich and writing.chance(15):
             return BlockSpec(tuple(writing.statement(scope.inner(), writing.pick(1, 2))))
         head, inner = writing.outermost(scope, self.sizes)
+        if LAYERS in self.has and not rich and len(head.names) == 1 and writing.chance(90):
+            return layers.block(writing, head, inner)
         lines = writing.block(inner, 2, 0 if rich else 1)
         if rich:
             lines += writing.nest(inner) + writing.block(inner, 1, 0)
@@ -273,6 +280,10 @@ class Drawing(Choosing):
         for f in self.fields:
             if f.name in ("h", "b_q", "b_t_a", "b_t_c"):
                 yield BlockSpec((f"loss[None] += (0.5 - 0.3 * i) * {f.name}[i]",), head)
+            if f.name in (layers.ROWS, layers.INPUTS):
+                axes = "i, j" if f.name == layers.ROWS else "i"
+                inner = _head(tuple(axes.split(", ")), f.shape)
+                yield BlockSpec((f"loss[None] += (0.4 - 0.1 * i) * {f.name}[{axes}]",), inner)
             if f.name == "b_p":
                 yield BlockSpec(("loss[None] += b[i].p[0] * 0.4 - (0.2 + i) * b[i].p[1] * b[i].q",), head)
 

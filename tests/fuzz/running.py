@@ -18,6 +18,7 @@ from tests.fuzz.program import Program
 from tests.fuzz.programs import (
     CAPTURES,
     FUNCTIONS,
+    LAYERS,
     MIXED,
     ONCE,
     RULES,
@@ -106,6 +107,7 @@ KINDS = {
     "mixed": _having(MIXED),
     "rules": _having(RULES),
     "functions": _having(FUNCTIONS),
+    "layers": (*_having(LAYERS)[1:], *_having(LAYERS, way=linearized)[1:2]),
     "views": _having(VIEWS),
     "redefined": _having(CAPTURES),
     "writes": (*_having(WRITES, STRUCTS)[:2], *_having(WRITES)),

@@ -11,6 +11,7 @@ from dsim.api.kernels import Func
 from dsim.autodiff.forward_mode import Tangents
 from dsim.frontend.inlining import struct_methods
 from dsim.ir.primitives import TABLE
+from dsim.passes.rerolling import products
 from dsim.runtime.fields.components import Component
 from dsim.runtime.kernels import arguments, by_hand
 from dsim.runtime.launching import shadow_arrays
@@ -64,6 +65,10 @@ def _tangents_of_minima_are_wrong(patch: Patch) -> None:
     patch.setattr(Tangents, "_combined", lambda self, s, before, old: self.of(s.value) or old)
 
 
+def _factors_of_rows_are_lost(patch: Patch) -> None:
+    patch.setattr(products._Finder, "_all", lambda self, coefficients, factor: coefficients)
+
+
 FAULTS: dict[str, tuple[Callable[[Patch], None], int]] = {
     "structs": (_changes_of_methods_are_lost, 1),
     "mixed": (_casts_change_derivatives, 1),
@@ -72,6 +77,7 @@ FAULTS: dict[str, tuple[Callable[[Patch], None], int]] = {
     "views": (_views_share_nothing, 3),
     "writes": (_a_write_is_not_recorded, 3),
     "hand": (_nothing_is_refused, 4),
+    "layers": (_factors_of_rows_are_lost, 1),
     "forward": (_tangents_of_minima_are_wrong, 1),
 }
 

@@ -39,6 +39,9 @@ from dsim.ir.walk import binds, bound_names, operands
 from dsim.passes.rerolling.products import Coefficients, Dot, Outer, RowProducts, find, row
 
 _FEWEST = 8  # columns; fewer are no vector
+_SHORT = 128  # trips; in longer loops a row is added up as fast by vectors of trips, unless it is wide
+_WIDE = 32  # columns of those
+_WIDEST = 1 << 10  # columns; the time that this takes to compile grows with their square
 _MOST = 1 << 15  # elements of all rows: more are work for several threads
 
 
@@ -61,7 +64,7 @@ def _may_have_rows(s: Statement) -> bool:
     if not isinstance(s, For) or s.carried or s.step != 1 or s.goes_on is not None:
         return False
     trips = known_trips(s)
-    if trips is None or trips < 1:
+    if trips is None or trips < 1 or not isinstance(s.stop, Const) or s.stop.value > _MOST:
         return False
     if not all(isinstance(t, Let | Load | Store | Accumulate) for t in s.body.statements):
         return False
@@ -70,7 +73,8 @@ def _may_have_rows(s: Statement) -> bool:
         for t in s.body.statements
         if isinstance(t, Load | Accumulate) and s.index in t.index[:-1] and isinstance(t.index[-1], Const)
     )
-    return any(count >= _FEWEST and count * trips <= _MOST for count in columns.values())
+    most, fewest = max(columns.values(), default=0), _FEWEST if trips <= _SHORT else 2 * _FEWEST
+    return fewest <= most <= _WIDEST and most * trips <= _MOST
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +98,15 @@ def _rerolled(s: For, outside: set[Var], builder: Builder) -> list[Statement] | 
     kept = [t for t in products.inside if id(t) not in moved]
     of = dict.fromkeys([*(c.of for c in columns), *(z for _, z in weights)])
     dots = _dots(products, kept, of)
-    if not (columns or into or dots):
+    if not (columns or into or any(_is_wide(s, d) for d in dots.values())):
         return None
     with builder.block(products.before) as out:
         _Writer(s, products, builder).write(kept, dots, columns, weights, into)
     return out
+
+
+def _is_wide(s: For, dot: Dot) -> bool:
+    return len(dot.coefficients) >= _WIDE or (known_trips(s) or 0) <= _SHORT
 
 
 # -- what becomes loops
@@ -169,7 +177,8 @@ def _weights(products: RowProducts, into: Iterable[Accumulate]) -> dict[tuple[Me
         assert key is not None
         assert isinstance(form, Outer)
         columns[key].update(form.coefficients)
-    return {key: range(min(c), max(c) + 1) for key, c in columns.items() if len(c) >= _FEWEST}
+    spans = {key: range(min(c), max(c) + 1) for key, c in columns.items()}
+    return {key: span for key, span in spans.items() if len(columns[key]) >= _FEWEST and _is_near(span)}
 
 
 def _dots(products: RowProducts, kept: Iterable[Statement], of: Iterable[Var]) -> dict[Var, Dot]:
@@ -192,7 +201,12 @@ def _dots(products: RowProducts, kept: Iterable[Statement], of: Iterable[Var]) -
 def _span(coefficients: Coefficients) -> range | None:
     """All columns, if there are enough of them without a gap."""
     columns = range(min(coefficients), max(coefficients) + 1) if coefficients else range(0)
-    return columns if len(coefficients) == len(columns) >= _FEWEST else None
+    return columns if len(coefficients) == len(columns) >= _FEWEST and _is_near(columns) else None
+
+
+def _is_near(columns: range) -> bool:
+    """Whether buffers that begin at column 0 are not much longer."""
+    return columns.stop <= 4 * len(columns)
 
 
 # -- the loops

@@ -1,4 +1,4 @@
-"""Five of the cases, primal and adjoint, written by hand for Numba: what dsim's code is measured against.
+"""Six of the cases, primal and adjoint, written by hand for Numba: what dsim's code is measured against.
 
 Each gives a function that computes the loss and one that computes the loss and the gradient. Loops are
 parallel where their iterations are independent; those that scatter add into a copy for each thread.
@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tests.bench.by_hand import mpm, particles, structures, waves
+from tests.bench.by_hand import mpm, particles, robots, structures, waves
 
 ByHand = tuple[Callable[[], float], Callable[[], tuple[float, np.ndarray]]]
 
@@ -21,5 +21,6 @@ BY_HAND: dict[str, Callable[..., ByHand]] = {
     "springs": structures.springs,
     "springs_graph": structures.springs,
     "sheet": structures.sheet,
+    "robot_graph": robots.robot,
     "mpm": mpm.mpm,
 }

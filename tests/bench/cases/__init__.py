@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tests.bench.cases import fitting, grids, launching, mpm, particles, structures
+from tests.bench.cases import fitting, grids, launching, mpm, particles, robots, structures
 from tests.bench.cases.fields import Case
 
 CASES: dict[str, Callable[..., Case]] = {
@@ -24,6 +24,7 @@ CASES: dict[str, Callable[..., Case]] = {
         structures.springs_graph,
         structures.cloth,
         structures.sheet,
+        robots.robot_graph,
         mpm.mpm,
         fitting.bundle_adjustment,
         fitting.hand_tracking,
@@ -47,6 +48,7 @@ SMALL: dict[str, dict[str, int]] = {
     "springs_graph": {"side": 3, "steps": 5},
     "cloth": {"side": 5, "steps": 3},
     "sheet": {"side": 3},
+    "robot_graph": {"steps": 12},
     "mpm": {"particles": 12, "n": 16, "steps": 4},
     "bundle_adjustment": {"cameras": 3, "points": 5, "seen": 12},
     "hand_tracking": {"vertices": 9, "bones": 6},

@@ -96,6 +96,37 @@ def test_many_rows_stay_for_threads() -> None:
     assert reroll_rows(kernel) is kernel
 
 
+@pytest.mark.parametrize(
+    ("rows", "columns", "left"),
+    [(128, 8, 1), (129, 8, 8), (129, 16, 16), (129, 32, 1)],
+)
+def test_long_loops_without_an_adjoint_need_wide_rows(rows: int, columns: int, left: int) -> None:
+    k = Building("long", f32)
+    w, y, q = k.field("w", rows, columns), k.field("y", rows), k.field("q", columns)
+    with k.loop("i", 0, rows) as i:
+        k.store(y, i.i, sum((k.load(w, i.i, j) * k.load(q, j) for j in range(columns)), k.load(y, i.i)))
+    assert straight(rerolled(k.kernel())) == (left, 0)
+
+
+def test_long_loops_with_an_adjoint() -> None:
+    assert straight(rerolled(layer(rows=129, columns=8))) == (8, 8)
+    assert straight(rerolled(layer(rows=129, columns=16))) == (2, 1)
+
+
+def test_columns_far_from_the_first_stay() -> None:
+    assert straight(rerolled(layer(first=27))) == (2, 1)
+    assert straight(rerolled(layer(first=28))) == (N, N)
+
+
+def test_rows_far_from_the_first_stay() -> None:
+    k = Building("last", f32)
+    w, y = k.field("w", 40_000, 8), k.field("y", 40_000)
+    with k.loop("i", 39_998, 40_000) as i:
+        k.store(y, i.i, sum((k.load(w, i.i, j) for j in range(8)), k.load(y, i.i)))
+    kernel = simplify(k.kernel())
+    assert reroll_rows(kernel) is kernel
+
+
 def test_no_trips() -> None:
     k = Building("none", f32)
     w, y = k.field("w", 4, N), k.field("y", 4)

@@ -173,10 +173,21 @@ def test_launches_have_one_thread_less_while_a_kernel_compiles(large, monkeypatc
 
 @pytest.fixture
 def touched(monkeypatch) -> list[int]:
-    """The addresses of the memory that threads touch, as it comes."""
+    """The addresses of the memory that threads touch, as it comes; whoever begins that waits for it."""
     monkeypatch.setattr(compile_ahead, "_LEAST", 8 * N)
     addresses: list[int] = []
-    monkeypatch.setattr(first_touch, "touch", lambda memory, _: addresses.append(memory.ctypes.data))
+    done, begin = threading.Semaphore(0), CompilerThreads.touch
+
+    def touch(memory, _):
+        addresses.append(memory.ctypes.data)
+        done.release()
+
+    def begin_and_wait(self, memory):
+        begin(self, memory)
+        assert done.acquire(timeout=60)
+
+    monkeypatch.setattr(first_touch, "touch", touch)
+    monkeypatch.setattr(CompilerThreads, "touch", begin_and_wait)
     return addresses
 
 
