@@ -19,6 +19,7 @@ from dsim.runtime.state import settings
 
 pytest_plugins = ["tests.corpus.summary", "tests.cuda_tools", "tests.quick_code", "tests.sharing"]
 
+_NEW_OBJECTS = 20_000  # between collections of the youngest generation
 MORE_FORMS = 200  # kernels and their derivatives that tests may leave before garbage is collected
 
 # The machine code of this checkout's tests, for all processes and later runs.
@@ -56,7 +57,11 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def pytest_collection_finish() -> None:
-    """Nor does any collection later look at them."""
+    """Nor does any collection later look at them.
+
+    Python would collect after every 700 new objects: a kernel that is compiled makes thousands.
+    """
+    gc.set_threshold(_NEW_OBJECTS)
     _set_aside()
 
 

@@ -297,9 +297,14 @@ def zeros_like(of: Field | Component, name: str) -> Field:
     return made
 
 
+def _noted() -> list[int]:
+    """The turns in which companions were written, or set to 0."""
+    return [n for f in COMPANIONS for n in (f.touched, f.cleared)]
+
+
 def begin_turn(last: str) -> list[Field]:
     """Begins a turn (turns.py); returns the possibly nonzero companions written in earlier turns."""
-    turns.begin(lambda: [n for f in COMPANIONS for n in (f.touched, f.cleared)])
+    turns.begin(_noted)
     if not turns.several():
         return [f for f in COMPANIONS if f.touched and f.derivative[-1] == last]
     # Other threads may change a note: it is read once.

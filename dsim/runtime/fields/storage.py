@@ -201,15 +201,13 @@ class Storage:
     @property
     def needs_grad(self) -> bool:
         """Whether it has a gradient."""
-        return self._has(BAR)
+        found = self.companions.get(self.derivative + BAR)
+        return found is not None and found.wanted
 
     @property
     def needs_dual(self) -> bool:
         """Whether it has a tangent."""
-        return self._has(DOT)
-
-    def _has(self, step: tuple[str, ...]) -> bool:
-        found = self.companions.get(self.derivative + step)
+        found = self.companions.get(self.derivative + DOT)
         return found is not None and found.wanted
 
     @property

@@ -195,8 +195,7 @@ class LaunchRecorder(TapeRecord):
             clear_foreign(self, form.roots, "bar")
         if self._hidden:
             self._hidden.check(form)
-        keys = self.active_keys(form)
-        known = form.recording(keys)
+        known = form.recording(self.active_keys(form))
         claim(self, known.roots, "bar")
         if self._spared:
             refuse_needed(self._spared, known.roots)

@@ -25,7 +25,8 @@ from dsim.runtime.state import interruption
 from dsim.runtime.state.once import make_room
 
 Args = tuple[Any, ...]
-_LENGTHS = range(8, 50_001)  # below, a table costs more than it saves; above, the launches take megabytes
+SHORTEST = 8  # launches; below, a table costs more than it saves
+_LENGTHS = range(SHORTEST, 50_001)  # above, the launches take megabytes
 _REMEMBERED = 4  # tapes that end with the same kernel
 _REPLAYS = 3  # of each: its backward pass, alone and with rows
 _ASKED = 64  # choices of rows, whose requests are counted

@@ -25,7 +25,7 @@ from dsim.runtime.recording.adjoint_rows import AdjointRows
 from dsim.runtime.recording.claims import elsewhere
 from dsim.runtime.recording.declared_reads import DeclaredReads
 from dsim.runtime.recording.record import Entry, TapeRecord
-from dsim.runtime.recording.repeated_sweeps import labelled, reacts, repeated
+from dsim.runtime.recording.repeated_sweeps import SHORTEST, labelled, reacts, repeated
 from dsim.runtime.recording.sweep_plan import Plans, SweepPlan, plan_of_one
 from dsim.runtime.saving.entries import Custom, RecordedLaunch, Solved
 from dsim.runtime.saving.snapshots import SavedRegion
@@ -101,29 +101,30 @@ class TapeSweep:
 
         Gives those that were there before and that it added to, each with a copy of what it was.
         """
-        loss = self._record.loss
+        record = self._record
         if not self.reaches:
-            warn([_unwritten(loss)])
+            warn([_unwritten(record.loss)])
             return ()
         plan = self.plan
         aside = self._put_aside(plan)
-        if self._record.clears:
-            seeds = [plan.bars[output] for output in self._record.outputs]
+        if aside and record.clears:
+            seeds = [plan.bars[output] for output in record.outputs]
             left = [bar for bar, kept in aside if bar not in seeds and kept.require_memory().any()]
             warn([_added(bar) for bar in left])
         give_up = [partial(self._give_up, plan, aside)]
         try:
             self.down()
             for bar, kept in aside:
-                self._record.pass_on(host_kernels.Add(bar, kept), ())
+                record.pass_on(host_kernels.Add(bar, kept), ())
         except BaseException:  # what stands there is no gradient
             undisturbed(give_up)
             raise
         if plan.label != "bar":
             self._publish(plan)
-        self._record.tell_outer(plan.bars)
+        if record.outer is not None:
+            record.tell_outer(plan.bars)
         if not self._custom:  # else a user's function defines the dependences
-            zeros.note_gradients(loss, plan.primals, self._record.read)
+            zeros.note_gradients(record.loss, plan.primals, record.read)
         return aside
 
     def down(self, to: int = 0) -> None:
@@ -132,7 +133,8 @@ class TapeSweep:
         The fields are put back as they were at the end of the block.
         """
         plan, snapshots, loops = self.plan, self._record.snapshots, self._record.loops
-        self._compile(plan.label)
+        if len(self._adjoints) > 1:
+            self._compile(plan.label)
         final = snapshots.final() if snapshots.all else []
         ran: dict[Form, int] = {}
         for loop in loops:
@@ -143,13 +145,14 @@ class TapeSweep:
             put_back.append(partial(_as_if, ran))
         try:
             self.seed()
-            known = self._repeated(to, plan)
+            known = self._repeated(to, plan) if len(self._record.entries) >= SHORTEST else None
             if known is not None:
                 known.run(0 if self._rows is None else self._rows.address)
             else:
                 self._one_by_one(to, plan)
         finally:
-            undisturbed(put_back)
+            if put_back:
+                undisturbed(put_back)
 
     def _repeated(self, to: int, plan: SweepPlan) -> NativeReplay | None:
         """All of the sweep as machine code, if it is known and Python need not look at the steps."""
@@ -160,7 +163,7 @@ class TapeSweep:
 
     def _compile(self, label: str) -> None:
         """Compiles what is missing of the adjoints that will run: the first one of a sweep, on all cores."""
-        several = len(self._adjoints) > 1 and not self._custom and self._record.outer is None
+        several = not self._custom and self._record.outer is None
         if not several or all(a.form.compiled for a in self._adjoints):
             return
         reached, run = set(self._nonzero), list[Form]()
@@ -171,18 +174,21 @@ class TapeSweep:
         compile_together(run)
 
     def _one_by_one(self, to: int, plan: SweepPlan) -> None:
-        entries, observers = self._record.entries, self._observers
+        entries, observers, label = self._record.entries, self._observers, plan.label
         for number in range(len(entries) - 1, to - 1, -1):
+            entry = entries[number]
             if observers:
-                self._observed(number, entries[number], plan, observers)
+                self._observed(number, entry, plan, observers)
+            elif isinstance(entry, RecordedLaunch):
+                self._backward(entry, label)
             else:
-                self._step(number, entries[number], plan)
+                self._step(number, entry, plan)
 
     def seed(self) -> None:
         """Sets the adjoints of the outputs, from which the sweep begins."""
-        bars = self.plan.bars
-        for output in self._record.outputs:
-            self._record.set_all(bars[output], self._seed)
+        record, bars = self._record, self.plan.bars
+        for output in record.outputs:
+            record.set_all(bars[output], self._seed)
 
     def _observed(self, number: int, entry: Entry, plan: SweepPlan, observers: Sequence[Observer]) -> None:
         for observer in observers:
@@ -238,7 +244,7 @@ class TapeSweep:
             self._restore(saved)
         adjoint = call.adjoint
         if adjoint is not None and (self._anything or reacts(adjoint, self._nonzero)):
-            adjoint = labelled(adjoint, label)
+            adjoint = adjoint if label == adjoint.label else labelled(adjoint, label)
             self._record.pass_on(adjoint.form, call.args)
             self._nonzero.update(adjoint.targets)
         for saved in call.before:

@@ -118,7 +118,6 @@ class Tape(AheadRecorder):
     _recorder: Recorder | None = None
     check: GradientCheck | None = None
 
-    @outermost
     def __init__(  # noqa: PLR0913 (the first four are Taichi's)
         self,
         loss: Field | None = None,
@@ -131,10 +130,14 @@ class Tape(AheadRecorder):
         budget: int | str | None = None,
         profile: bool = False,
     ) -> None:
-        loss = check_loss(loss)
-        if on_overwrite not in ("save", "error"):
-            raise ValueError(f'on_overwrite must be "save" or "error", not {on_overwrite!r}')
-        size = None if budget is None else bytes_of(budget)
+        try:
+            loss = check_loss(loss)
+            if on_overwrite not in ("save", "error"):
+                raise ValueError(f'on_overwrite must be "save" or "error", not {on_overwrite!r}')
+            size = None if budget is None else bytes_of(budget)
+        except BaseException as error:
+            trimmed(error)
+            raise
         super().__init__((loss,), clear_gradients, on_overwrite == "save" and not validation, size)
         if profile:
             self._timer = CallTimer(self.entries)
@@ -208,7 +211,8 @@ class Tape(AheadRecorder):
 
     def _go_back(self) -> None:
         self.refuse_failed()
-        self.refuse_hidden(self.outputs)
+        if self._hidden:
+            self.refuse_hidden(self.outputs)
         if self.loops:
             self.end_steps()
         left = leftover.look(self, self._watched, self._sums) if self._sums else []
