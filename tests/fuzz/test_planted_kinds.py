@@ -75,9 +75,9 @@ FAULTS: dict[str, tuple[Callable[[Patch], None], int]] = {
     "rules": (_rules_are_not_taken, 1),
     "redefined": (_new_numbers_are_not_seen, 2),
     "views": (_views_share_nothing, 3),
-    "writes": (_a_write_is_not_recorded, 3),
+    "writes": (_a_write_is_not_recorded, 6),
     "hand": (_nothing_is_refused, 4),
-    "layers": (_factors_of_rows_are_lost, 1),
+    "layers": (_factors_of_rows_are_lost, 7),
     "forward": (_tangents_of_minima_are_wrong, 1),
 }
 
