@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import TypeGuard
 
 from dsim.analysis.intervals import Intervals
 from dsim.ir.build import Builder, Names, const, index
@@ -79,9 +80,9 @@ def _may_have_rows(s: Statement) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _RowSum:
-    """``matrix[i, j] += coefficients[j] * of`` for all columns; `first` is one of the statements."""
+    """``matrix[i, j] += coefficients[j] * of`` for all columns; `adds` are the statements."""
 
-    first: Accumulate
+    adds: list[Accumulate]
     coefficients: Coefficients
     of: Var
 
@@ -89,19 +90,19 @@ class _RowSum:
 def _rerolled(s: For, outside: set[Var], builder: Builder) -> list[Statement] | None:
     """The statements that `s` becomes; None if it stays."""
     products = find(s, outside, builder)
-    sums, columns = _sums(s, products)
-    added = {id(t) for each in sums.values() for t in each}
+    sums = _sums(s, products)
+    added = {id(t) for each in sums for t in each.adds}
     into = [t for t in _outer_sums(products) if id(t) not in added]
     weights = _weights(products, into)
     into = [t for t in into if _form(products, t) in weights]
     moved = added | set(map(id, into))
     kept = [t for t in products.inside if id(t) not in moved]
-    of = dict.fromkeys([*(c.of for c in columns), *(z for _, z in weights)])
+    of = dict.fromkeys([*(each.of for each in sums), *(z for _, z in weights)])
     dots = _dots(products, kept, of)
-    if not (columns or into or any(_is_wide(s, d) for d in dots.values())):
+    if not (sums or into or any(_is_wide(s, d) for d in dots.values())):
         return None
     with builder.block(products.before) as out:
-        _Writer(s, products, builder).write(kept, dots, columns, weights, into)
+        _Writer(s, products, builder).write(kept, of, dots, sums, weights, into)
     return out
 
 
@@ -112,22 +113,19 @@ def _is_wide(s: For, dot: Dot) -> bool:
 # -- what becomes loops
 
 
-def _sums(s: For, products: RowProducts) -> tuple[dict[MemoryKey, list[Accumulate]], list[_RowSum]]:
-    """The additions to all columns of a row, by matrix, of memories that the loop does not use otherwise."""
+def _sums(s: For, products: RowProducts) -> list[_RowSum]:
+    """The additions to all columns of a row of memories that the loop does not use otherwise."""
     known = Intervals()
     known.enter(s)
-    found: dict[MemoryKey, list[Accumulate]] = {}
     sums: list[_RowSum] = []
-    for key, uses in _uses(products).items():
-        terms = [_term(t, s.index, products, known) for t in uses]
-        some = [t for t in terms if t is not None]
-        coefficients = {column: factor for column, factor, _ in some}
-        alike = len({z for _, _, z in some}) == 1 and len({t.index[:-1] for t in uses}) == 1
+    for uses in _uses(products).values():
+        adds = list(filter(_adds, uses))
+        terms = [t for t in (_term(t, s.index, products, known) for t in adds) if t is not None]
+        coefficients = {column: factor for column, factor, _ in terms}
+        alike = len({z for _, _, z in terms}) == 1 and len({t.index[:-1] for t in uses}) == 1
         if len(coefficients) == len(uses) and alike and _span(coefficients) is not None:
-            adds = [t for t in uses if isinstance(t, Accumulate)]
-            found[key] = adds
-            sums.append(_RowSum(adds[0], coefficients, some[0][2]))
-    return found, sums
+            sums.append(_RowSum(adds, coefficients, terms[0][2]))
+    return sums
 
 
 def _uses(products: RowProducts) -> Mapping[MemoryKey, list[Load | Store | Accumulate]]:
@@ -138,17 +136,13 @@ def _uses(products: RowProducts) -> Mapping[MemoryKey, list[Load | Store | Accum
     return uses
 
 
-def _term(
-    t: Load | Store | Accumulate, i: Var, products: RowProducts, known: Intervals
-) -> tuple[int, Atom, Var] | None:
+def _term(t: Accumulate, i: Var, products: RowProducts, known: Intervals) -> tuple[int, Atom, Var] | None:
     """The column, the coefficient and the value of the trip that `t` adds to a row."""
-    if not _adds(t) or not isinstance(t, Accumulate):
-        return None
     column, scaled = row(t.memory, t.index, i, known), products.scaled(t.value)
     return None if column is None or scaled is None else (column, scaled.factor, scaled.of)
 
 
-def _adds(t: Load | Store | Accumulate) -> bool:
+def _adds(t: Load | Store | Accumulate) -> TypeGuard[Accumulate]:
     return isinstance(t, Accumulate) and t.op == "add" and t.old is None
 
 
@@ -158,8 +152,8 @@ def _outer_sums(products: RowProducts) -> list[Accumulate]:
         t
         for uses in _uses(products).values()
         if all(map(_adds, uses))
-        for t in uses
-        if isinstance(t, Accumulate) and _form(products, t) and all(map(products.is_invariant, t.index))
+        for t in filter(_adds, uses)
+        if _form(products, t) and all(map(products.is_invariant, t.index))
     ]
 
 
@@ -224,14 +218,17 @@ class _Writer:
     def write(
         self,
         kept: Iterable[Statement],
+        of: Iterable[Var],
         dots: Mapping[Var, Dot],
         sums: Iterable[_RowSum],
         weights: Mapping[tuple[Memory, Var], range],
         into: Iterable[Accumulate],
     ) -> None:
-        """Appends the loops of dot products, of the rest, and of additions to rows, and what comes after."""
+        """Appends the loops of dot products, of the rest, and of additions to rows, and what comes after.
+
+        The rest keeps the values `of` its trips for the additions.
+        """
         numbers = {v: self._dot(d) for v, d in dots.items()}
-        of = dict.fromkeys([*(c.of for c in sums), *(z for _, z in weights)])
         values = {z: self._buffer("of_trip", self._end, z.type) for z in of}
         self._rest(kept, dots, numbers, values)
         totals = {key: self._buffer("total", columns.stop, key[1].type) for key, columns in weights.items()}
@@ -336,7 +333,7 @@ class _Writer:
                         if _span(each.coefficients) == span:
                             value = self.b.let("mul", self._load(factors[id(each)], j), at_hand[each.of])
                             self.b.add(
-                                replace(each.first, index=self._at(each.first.index, i, j), value=value)
+                                replace(each.adds[0], index=self._at(each.adds[0].index, i, j), value=value)
                             )
                     for key, columns in weights.items():
                         if columns == span:

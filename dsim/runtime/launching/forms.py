@@ -95,10 +95,8 @@ class Form(PrintedForm):
 
     def run(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """Runs it now, outside every context; returns its result."""
-        if self.marks:
-            turn = turns.current()
-            for f in self.marks:
-                f.touched = turn
+        for f in self.marks:
+            f.touched = turns.current()
         self.ran = CLOCK.now
         try:
             return self.native(*args)
@@ -265,8 +263,7 @@ class Form(PrintedForm):
 
     def recording(self, keys: Keys) -> Recording:
         """The facts that a tape needs to record it, where the memories `keys` carry adjoints."""
-        key = "recording", keys
-        return self._derived.get(key) or self._keep(key, lambda: Recording(self, keys))
+        return self._keep(("recording", keys), lambda: Recording(self, keys))
 
     def stopped(self) -> Form:
         """The form that treats all its reads as constants."""
