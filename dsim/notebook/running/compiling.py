@@ -20,7 +20,7 @@ def machine_code(form: Form, loss: Field | None) -> None:
 
 def _recorded(form: Form, active: set[Field]) -> Iterator[Form]:
     """What a tape launches for `form`, forwards and backwards, where the fields `active` carry adjoints."""
-    known = form.recording(frozenset(key for key, f in form.floats if f in active))
+    known = form.recording(tuple(f in active for _, f in form.floats))
     active |= set(known.reached)
     plan: Any = known.saving
     if plan is None:

@@ -306,7 +306,8 @@ def begin_turn(last: str) -> list[Field]:
     """Begins a turn (turns.py); returns the possibly nonzero companions written in earlier turns."""
     turns.begin(_noted)
     if not turns.several():
-        return [f for f in COMPANIONS if f.touched and f.derivative[-1] == last]
+        live = COMPANIONS.references()
+        return [f for ref in live if (f := ref()) is not None and f.touched and f.derivative[-1] == last]
     # Other threads may change a note: it is read once.
     noted = [(f, turn) for f in COMPANIONS if (turn := f.touched) and f.derivative[-1] == last]
     return [f for f, turn in noted if turns.own(turn)]

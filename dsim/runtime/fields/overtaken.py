@@ -21,13 +21,15 @@ class Companion(Protocol):
         ...
 
 
-def say_cleared(field: Companion) -> None:
-    """Warns, once, that another thread or task has set `field` to 0, if that is so."""
-    if not turns.own(field.cleared):
-        field.cleared = turns.current()
-        message = f"{field.quoted} is 0: a tape or forward mode in another thread or task has cleared it"
-        advice = "read it before that thread enters its next block, or pass `clear_gradients=False` there"
-        warn([Diagnostic("overtaken", message, caller(), help=advice)])
+def say_cleared(field: Companion) -> bool:
+    """Warns, once, that another thread or task has set `field` to 0; gives whether that is so."""
+    if turns.own(field.cleared):
+        return False
+    field.cleared = turns.current()
+    message = f"{field.quoted} is 0: a tape or forward mode in another thread or task has cleared it"
+    advice = "read it before that thread enters its next block, or pass `clear_gradients=False` there"
+    warn([Diagnostic("overtaken", message, caller(), help=advice)])
+    return True
 
 
 def say_written(field: Companion) -> None:

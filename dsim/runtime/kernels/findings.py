@@ -44,7 +44,7 @@ def overwrites(form: Form) -> list[Diagnostic]:
 
 def _overwrites(form: Form, active: set[Field]) -> Iterator[Diagnostic]:
     """Of `form`, where the fields `active` carry adjoints; those that it makes active join them."""
-    known = form.recording(frozenset(key for key, f in form.floats if f in active))
+    known = form.recording(tuple(f in active for _, f in form.floats))
     active |= set(known.reached)
     if known.adjoint is None or known.adjoint.keeps:
         return

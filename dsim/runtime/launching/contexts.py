@@ -153,10 +153,10 @@ class Context:
             self.over()
         else:
             self._pop_with_inner(around)
-        if was_open:
-            OPENED[self] = None  # it keeps its claims until `closed`
+        if was_open:  # it keeps its claims until `closed`
             leave(self)
             return
+        OPENED.pop(self, None)
         message, advice = "this tape or forward mode is not open", "leave a block once, after entering it"
         if self.outer is not None and not self.outer.is_open:
             message = (
@@ -177,7 +177,6 @@ class Context:
     def over(self) -> None:
         """Marks it as ended. Tasks that began inside it may still hold it."""
         self.is_open, self._thread = False, 0
-        OPENED.pop(self, None)
 
     def elsewhere(self, form: Form, args: Args) -> Args:
         """Handles a launch of another thread, or after its end.

@@ -261,9 +261,9 @@ class Form(PrintedForm):
             part.part = (self, n)
         return parts
 
-    def recording(self, keys: Keys) -> Recording:
-        """The facts that a tape needs to record it, where the memories `keys` carry adjoints."""
-        return self._keep(("recording", keys), lambda: Recording(self, keys))
+    def recording(self, active: tuple[bool, ...]) -> Recording:
+        """The facts that a tape needs to record it; `active` says which of its `floats` carry adjoints."""
+        return self._derived.get(active) or kept(self._derived, active, lambda: Recording(self, active))
 
     def stopped(self) -> Form:
         """The form that treats all its reads as constants."""
@@ -285,8 +285,7 @@ class Form(PrintedForm):
         return f"<form {self.kernel.name} over {names or 'no fields'}>"
 
 
-# All forms of the process, weakly: a launch records only a time in its form, so who must find the writes
-# since some moment reads all of them.
+# All forms, weakly. A launch notes a time in its form alone: who looks for writes since then reads all.
 FORMS: Registry[Form] = Registry()
 
 
@@ -358,7 +357,7 @@ class AdjointForm:
 
 
 class Recording:
-    """The facts that a tape needs about a form, for certain active memories.
+    """The facts that a tape needs about a form, some of whose `floats` are active.
 
     Attributes
     ----------
@@ -374,13 +373,14 @@ class Recording:
         A `bit_cast` of a number that varies.
     """
 
-    def __init__(self, form: Form, keys: Keys) -> None:
+    def __init__(self, form: Form, active: tuple[bool, ...]) -> None:
         self._form: Form = weakref.proxy(form)  # the owner
+        keys = frozenset(key for (key, _), varies in zip(form.floats, active, strict=True) if varies)
         self._known = form.program.recording(keys)
-        active = tuple(map(form.field, self._known.active))
+        fields = tuple(map(form.field, self._known.active))
         self.reached = tuple(map(form.field, self._known.reached))
-        self.roots = tuple({f.root for f in active})
-        self.written = frozenset(active).intersection(form.written)
+        self.roots = tuple({f.root for f in fields})
+        self.written = frozenset(fields).intersection(form.written)
         self.returns: bool = self._known.returns
         self.bits: Let | None = self._known.bits
 

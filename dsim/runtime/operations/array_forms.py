@@ -62,9 +62,9 @@ class ArrayForm(Form):
         """Does its work."""
         raise NotImplementedError
 
-    def recording(self, keys: Keys) -> Recording:
+    def recording(self, active: tuple[bool, ...]) -> Recording:
         """The facts that a tape needs."""
-        return self._keep(("recording", keys), lambda: _Recording(self, keys))
+        return self._keep(("recording", active), lambda: _Recording(self, active))
 
     def plan(self, active: Keys) -> AdjointForm | tuple[Form, ...]:
         """How a tape records it, where the memories `active` carry adjoints."""

@@ -249,7 +249,8 @@ class ForwardMode(Context):
             return form
         if opened()[-1] is self and form not in self._cut:
             self._cut.add(form)
-            warn(cut_messages.inside(form, form.recording(keys), "tangent", self._unused))
+            known = form.recording(tuple(key in keys for key, _ in form.floats))
+            warn(cut_messages.inside(form, known, "tangent", self._unused))
         for f in (form.field(k) for k in reached):
             self._companion(f, f in fresh)
         return form.tangent(reached, self._label)

@@ -9,10 +9,10 @@ import weakref
 from collections.abc import Callable, Collection, Sequence
 from collections.abc import Set as AbstractSet
 from threading import get_ident
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 from dsim.diagnostics import Diagnostic, GradientError
-from dsim.ir.nodes import Accumulate, MemoryKey
+from dsim.ir.nodes import Accumulate
 from dsim.runtime.fields.fields import Field
 from dsim.runtime.launching.contexts import Args, System
 from dsim.runtime.launching.forms import AdjointForm, Form
@@ -20,27 +20,16 @@ from dsim.runtime.recording import cut_messages
 from dsim.runtime.recording.claims import claim, clear_foreign, refuse_needed, refused_in_forward_mode
 from dsim.runtime.recording.declared_reads import WriteLog
 from dsim.runtime.recording.hidden import HiddenResults
+from dsim.runtime.recording.output_reads import OutputReads
 from dsim.runtime.recording.record import TapeRecord
 from dsim.runtime.saving import overwrite_messages
 from dsim.runtime.saving.checkpoint_store import CheckpointStore
-from dsim.runtime.saving.entries import Custom, RecordedLaunch, Solved, Told
+from dsim.runtime.saving.entries import Custom, LaunchObserver, RecordedLaunch, Solved, Told
 from dsim.runtime.saving.memory_limits import MemoryLimit
 from dsim.runtime.saving.save_policy import RecordingPlan, SavePolicy
 from dsim.runtime.saving.step_progress import StepProgress
 from dsim.runtime.saving.steps import Steps
 from dsim.runtime.state.notices import warn
-
-
-class LaunchObserver(Protocol):
-    """What is told of every launch that is recorded."""
-
-    def before(self, call: RecordedLaunch) -> None:
-        """It is about to run."""
-        ...
-
-    def after(self, call: RecordedLaunch) -> None:
-        """It ran."""
-        ...
 
 
 class LaunchRecorder(TapeRecord):
@@ -58,6 +47,9 @@ class LaunchRecorder(TapeRecord):
 
     block = "tape"  # what messages call it
     _spared: AbstractSet[Field] = frozenset()  # gradients that it does not set to 0: a tape around needs them
+    _by_gradient = True  # differentiates by each field that has one
+    _output_reads: OutputReads | None = None
+    _warned = False  # anybody, of what it launched
     _failed = False
     _observers: Sequence[LaunchObserver] = ()
     open_loop: Steps | None = None  # the loop with checkpoints that is open
@@ -84,9 +76,9 @@ class LaunchRecorder(TapeRecord):
         self._recorded = self._way()
 
     def _way(self) -> Callable[[Self, RecordingPlan, RecordedLaunch, int], Args]:
-        if self.open_loop is not None:
-            return LaunchRecorder._log_observed if self._observers else LaunchRecorder._log
-        return LaunchRecorder._record_observed if self._observers else LaunchRecorder._record
+        if self._observers:
+            return LaunchRecorder._observed
+        return LaunchRecorder._record if self.open_loop is None else LaunchRecorder._log
 
     def launch(self, form: Form, args: Args) -> Args:
         """Records the launch and passes it on."""
@@ -158,14 +150,6 @@ class LaunchRecorder(TapeRecord):
             for recorder, custom in muted:
                 recorder._custom = custom
 
-    def _record_observed(self, watched: RecordingPlan, call: RecordedLaunch, number: int) -> Args:
-        for observer in self._observers:
-            observer.before(call)
-        result = self._record(watched, call, number)
-        for observer in self._observers:
-            observer.after(call)
-        return result
-
     def _log(self, watched: RecordingPlan, call: RecordedLaunch, number: int) -> Args:
         assert self.open_loop is not None
         try:
@@ -180,22 +164,25 @@ class LaunchRecorder(TapeRecord):
             self.open_loop.end_step()
         return result
 
-    def _log_observed(self, watched: RecordingPlan, call: RecordedLaunch, number: int) -> Args:
-        observers = [o for o in self._observers if o is not self.log]  # steps put back what they overwrite
+    def _observed(self, watched: RecordingPlan, call: RecordedLaunch, number: int) -> Args:
+        record, observers = LaunchRecorder._record, self._observers
+        if self.open_loop is not None:  # whose steps put back what they overwrite
+            record, observers = LaunchRecorder._log, [o for o in observers if o is not self.log]
         for observer in observers:
             observer.before(call)
-        result = self._log(watched, call, number)
+        result = record(self, watched, call, number)
         for observer in observers:
             observer.after(call)
         return result
 
     def _watch(self, form: Form) -> RecordingPlan:
         """How to record `form` for what is active now."""
+        if self._output_reads or self._hidden:
+            self._look_at(form)
         if self.clears:
             clear_foreign(self, form.roots, "bar")
-        if self._hidden:
-            self._hidden.check(form)
-        known = form.recording(self.active_keys(form))
+        active, all_with = self._active, self._by_gradient  # as `varies` asks, for each without a call
+        known = form.recording(tuple([f in active or (all_with and f.needs_grad) for _, f in form.floats]))
         claim(self, known.roots, "bar")
         if self._spared:
             refuse_needed(self._spared, known.roots)
@@ -208,31 +195,45 @@ class LaunchRecorder(TapeRecord):
             self._watched.clear()  # what was inactive in other kernels may be active now
         if self._custom is not None and not self._custom.tangents:
             return self._policy.watch(form, None)
-        warn(cut_messages.inside(form, known, "gradient", self._unused))
+        self._warn(cut_messages.inside(form, known, "gradient", self._unused))
         plan = known.saving if self._policy.saves else known.adjoint
         if isinstance(plan, AdjointForm):
             plan = self._differentiable(form, plan) if self.outer and self._policy.saves else plan
         if isinstance(plan, AdjointForm) and plan.ordered:
-            warn(overwrite_messages.in_series(plan.ordered))
+            self._warn(overwrite_messages.in_series(plan.ordered))
         return self._watched.setdefault(form, self._policy.watch(form, plan))
 
-    def active_keys(self, form: Form) -> frozenset[MemoryKey]:
-        """The memories of `form` that carry adjoints: those with a gradient, and those written from such."""
-        return frozenset([key for key, f in form.floats if self.varies(f)])
+    def _warn(self, found: Sequence[Diagnostic]) -> None:
+        if found:
+            self._warned = True
+            warn(found)
 
     def varies(self, field: Field) -> bool:
         """Whether `field` is differentiated by, or depends on one that is."""
-        return field in self._active or field.needs_grad
+        return field in self._active or (self._by_gradient and field.needs_grad)
 
     def element_read(self, field: Field) -> None:
         """Warns that a gradient is cut when Python reads a value that depends on others."""
         if self._custom is not None:
             self._custom.looked_at(field)
-        depends = field in self._written or self.varies(field)
-        if depends and self._custom is None and field not in self.outputs and field not in self.read:
+        elif field in self.outputs:
+            self._output_read(field)
+        elif field not in self.read and (field in self._written or self.varies(field)):
             self.read |= {field}
             warn([cut_messages.read(field, self.block, "gradient")])
         super().element_read(field)
+
+    def _output_read(self, output: Field) -> None:
+        if output in self._written:
+            if self._output_reads is None:
+                self._output_reads = OutputReads()
+            if self._output_reads.note(output, self.block, "gradient"):
+                self._watched.clear()  # so the next launch comes by
+
+    def _look_at(self, form: Form) -> None:
+        if self._output_reads:
+            self._output_reads.tell()
+        self._hidden.check(form)
 
     def _differentiable(self, form: Form, plan: AdjointForm) -> AdjointForm | tuple[Form, ...]:
         """`plan`, or one that tapes further out can differentiate."""

@@ -8,10 +8,7 @@ from __future__ import annotations
 
 from dsim.diagnostics import Diagnostic
 from dsim.runtime.fields.fields import Field
-from dsim.runtime.launching.forms import Form
 from dsim.runtime.recording import cut_messages
-from dsim.runtime.recording.launch_recorder import LaunchRecorder
-from dsim.runtime.saving.save_policy import RecordingPlan
 from dsim.runtime.state.notices import warn
 
 
@@ -38,23 +35,3 @@ class OutputReads:
         if held is not None:
             self._said = True
             warn([held])
-
-
-class OutputReader(LaunchRecorder):
-    """A record that knows when Python read an output that its launches have written."""
-
-    _output_reads: OutputReads | None = None
-
-    def element_read(self, field: Field) -> None:
-        """Warns that a gradient is cut when Python reads a value that depends on others."""
-        if field in self.outputs and field in self._written and self._custom is None:
-            if self._output_reads is None:
-                self._output_reads = OutputReads()
-            if self._output_reads.note(field, self.block, "gradient"):
-                self._watched.clear()  # so the next launch comes by
-        super().element_read(field)
-
-    def _watch(self, form: Form) -> RecordingPlan:
-        if self._output_reads:
-            self._output_reads.tell()
-        return super()._watch(form)

@@ -16,21 +16,17 @@ from dsim.runtime.launching.launch_sequence import LaunchSequence
 from dsim.runtime.launching.native_replay import NativeReplay
 from dsim.runtime.launching.needs import Needs
 from dsim.runtime.recording.claims import claim, clear_foreign
-from dsim.runtime.recording.output_reads import OutputReader
+from dsim.runtime.recording.launch_recorder import LaunchRecorder
 from dsim.runtime.saving import overwrite_messages
 from dsim.runtime.saving.entries import RecordedLaunch
-from dsim.runtime.saving.save_policy import RecordingPlan
 from dsim.runtime.state import interruption
-from dsim.runtime.state.notices import overheard, warn
 from dsim.runtime.state.once import make_room, once
 
 _REMEMBERED = 4  # choices of fields that vary
 
 
-class SequenceRecorder(OutputReader):
+class SequenceRecorder(LaunchRecorder):
     """A record to which sequences of launches are added as a whole, when what to record is known."""
-
-    _warned: bool | None = None  # whether anybody was, while launches are recorded to be remembered
 
     def launch_all(self, sequence: LaunchSequence) -> None:
         """Records the launches of `sequence` and runs them."""
@@ -73,17 +69,7 @@ class SequenceRecorder(OutputReader):
             super().launch_all(sequence)
         finally:
             self.observe(())
-            warned, self._warned = self._warned, None
-        return None if warned or len(self.snapshots.all) > saved else _Remembered(seen.all)
-
-    def _watch(self, form: Form) -> RecordingPlan:
-        if self._warned is None:
-            return super()._watch(form)
-        with overheard() as said:
-            watched = super()._watch(form)
-        self._warned |= bool(said)
-        warn(said)
-        return watched
+        return None if self._warned or len(self.snapshots.all) > saved else _Remembered(seen.all)
 
     def _add_known(self, known: _Remembered) -> None:
         for form in known.forms:

@@ -8,7 +8,7 @@ differentiated again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from functools import partial
 from typing import Protocol
@@ -67,6 +67,9 @@ class TapeSweep:
         What the sweep copies on its way.
     """
 
+    _plan: SweepPlan | None = None
+    _anything = False  # a user's backward pass may have changed any gradient
+
     def __init__(
         self,
         record: TapeRecord,
@@ -80,9 +83,7 @@ class TapeSweep:
         self._rows = rows
         self._adjoints = record.distinct_adjoints()
         self._custom = bool(record.functions)
-        self._plan: SweepPlan | None = None
         self._nonzero: set[Field] = set(record.outputs)
-        self._anything = False  # a user's backward pass may have changed any gradient
 
     @property
     def reaches(self) -> bool:
@@ -124,7 +125,7 @@ class TapeSweep:
         if record.outer is not None:
             record.tell_outer(plan.bars)
         if not self._custom:  # else a user's function defines the dependences
-            zeros.note_gradients(record.loss, plan.primals, record.read)
+            zeros.note_gradients(record.outputs[0], plan.primals, record.read)
         return aside
 
     def down(self, to: int = 0) -> None:
@@ -132,20 +133,13 @@ class TapeSweep:
 
         The fields are put back as they were at the end of the block.
         """
-        plan, snapshots, loops = self.plan, self._record.snapshots, self._record.loops
+        plan, record = self.plan, self._record
         if len(self._adjoints) > 1:
             self._compile(plan.label)
-        final = snapshots.final() if snapshots.all else []
-        ran: dict[Form, int] = {}
-        for loop in loops:
-            final += [(f, box, snapshots.take(f, box)) for f, box in loop.stack.changed]
-            ran.update((form, form.ran) for form in loop.log.native)
-        put_back = [partial(snapshots.restore, *region) for region in final]
-        if ran:
-            put_back.append(partial(_as_if, ran))
+        put_back = self._put_back() if record.snapshots.all or record.loops else ()
         try:
-            self.seed()
-            known = self._repeated(to, plan) if len(self._record.entries) >= SHORTEST else None
+            self.seed(plan)
+            known = self._repeated(to, plan) if len(record.entries) >= SHORTEST else None
             if known is not None:
                 known.run(0 if self._rows is None else self._rows.address)
             else:
@@ -153,6 +147,18 @@ class TapeSweep:
         finally:
             if put_back:
                 undisturbed(put_back)
+
+    def _put_back(self) -> list[Callable[[], None]]:
+        """What puts the fields back as they are now."""
+        snapshots, ran = self._record.snapshots, dict[Form, int]()
+        final = snapshots.final()
+        for loop in self._record.loops:
+            final += [(f, box, snapshots.take(f, box)) for f, box in loop.stack.changed]
+            ran.update((form, form.ran) for form in loop.log.native)
+        put_back: list[Callable[[], None]] = [partial(snapshots.restore, *region) for region in final]
+        if ran:
+            put_back.append(partial(_as_if, ran))
+        return put_back
 
     def _repeated(self, to: int, plan: SweepPlan) -> NativeReplay | None:
         """All of the sweep as machine code, if it is known and Python need not look at the steps."""
@@ -184,11 +190,10 @@ class TapeSweep:
             else:
                 self._step(number, entry, plan)
 
-    def seed(self) -> None:
+    def seed(self, plan: SweepPlan) -> None:
         """Sets the adjoints of the outputs, from which the sweep begins."""
-        record, bars = self._record, self.plan.bars
-        for output in record.outputs:
-            record.set_all(bars[output], self._seed)
+        for output in self._record.outputs:
+            self._record.set_all(plan.bars[output], self._seed)
 
     def _observed(self, number: int, entry: Entry, plan: SweepPlan, observers: Sequence[Observer]) -> None:
         for observer in observers:
@@ -222,8 +227,10 @@ class TapeSweep:
         if self._custom:
             return SweepPlan(self._record.outputs, self._adjoints, self._others())
         outputs = self._record.outputs
-        if len(self._adjoints) == 1 and not set(outputs).difference(self._adjoints[0].fields):
-            return plan_of_one(self._adjoints[0], outputs)
+        if len(self._adjoints) == 1:
+            known = plan_of_one(self._adjoints[0], outputs)
+            if known is not None:
+                return known
         operations = youngest((*outputs, *[a.youngest for a in self._adjoints])).operations
         return kept(operations, "plans", Plans).plan(outputs, self._adjoints)
 
@@ -316,12 +323,11 @@ class TapeSweep:
         """Makes all adjoints zero; gives those that a user may see and that were not, with a copy."""
         aside: list[tuple[Field, Field]] = []
         for bar in plan.bars.values():
-            if self._custom and elsewhere(self._record, bar):
+            if not bar.touched or (self._custom and elsewhere(self._record, bar)):
                 continue
-            if bar.touched and bar.wanted and not self._is_inner_result(bar):
+            if bar.wanted and not self._is_inner_result(bar):
                 aside.append((bar, self._copied(bar)))
-            if bar.touched:
-                self._record.set_all(bar, 0.0)
+            self._record.set_all(bar, 0.0)
         return aside
 
     def _is_inner_result(self, bar: Field) -> bool:

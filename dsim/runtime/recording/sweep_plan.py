@@ -66,8 +66,10 @@ class Plans:
         return SweepPlan(outputs, adjoints, ())
 
 
-def plan_of_one(adjoint: AdjointForm, outputs: tuple[Field, ...]) -> SweepPlan:
-    """The plan for a single adjoint, among whose fields the outputs are: it owns the plan."""
+def plan_of_one(adjoint: AdjointForm, outputs: tuple[Field, ...]) -> SweepPlan | None:
+    """The plan for a single adjoint, which owns it; None if not all outputs are among its fields."""
     key = "plan", outputs
-    found = adjoint.remembered.get(key)
-    return found or kept(adjoint.remembered, key, lambda: SweepPlan(outputs, (adjoint,), ()))
+    found: SweepPlan | None = adjoint.remembered.get(key)
+    if found is None and not set(outputs).difference(adjoint.fields):
+        found = kept(adjoint.remembered, key, lambda: SweepPlan(outputs, (adjoint,), ()))
+    return found

@@ -17,6 +17,7 @@ from dsim.runtime.fields.fields import Field, foreign, newest
 from dsim.runtime.fields.overtaken import say_written
 from dsim.runtime.launching.forms import Form
 from dsim.runtime.recording.unreached import Unreached
+from dsim.runtime.state import turns
 from dsim.runtime.state.notices import warn
 from dsim.runtime.state.stack import explain
 
@@ -100,16 +101,15 @@ class _Tangents:
 
 
 class _Cleared:
-    """The gradients that were not 0 before the open tape was entered."""
+    """The gradients that were not 0 before the open tape was entered: those that were cleared in its turn."""
 
-    def __init__(self, bars: Iterable[Field]) -> None:
-        self._bars = set(map(weakref.ref, bars))
+    def __init__(self) -> None:
+        self._turn = turns.current()
 
     def __call__(self, bar: Field) -> None:
-        this = weakref.ref(bar)
-        if this not in self._bars or bar.touched:
+        if bar.cleared != self._turn or bar.touched:
             return
-        self._bars.discard(this)
+        bar.cleared = 0  # once
         message = f"{bar.quoted} is 0 here: the tape has set all gradients to 0 on entry"
         advice = "use it after the tape, or pass `clear_gradients=False` to keep it"
         warn([Diagnostic("cleared", message, caller(), help=advice)])
@@ -130,9 +130,9 @@ def note_gradients(goal: Field, forms: Forms, read: Iterable[Field]) -> None:
     explain("bar", _Gradients(goal, forms, read, "the tape"))
 
 
-def note_cleared(bars: Iterable[Field]) -> None:
+def note_cleared() -> None:
     """Makes gradients that a tape has set to 0 on entry say so when they are looked at in its block."""
-    explain("bar", _Cleared(bars))
+    explain("bar", _Cleared())
 
 
 def note_tangents(

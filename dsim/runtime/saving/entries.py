@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from dsim.runtime.fields.fields import Field
 from dsim.runtime.launching.contexts import Context, System
@@ -38,6 +38,18 @@ class RecordedLaunch:
     def reads(self, region: Field, box: Box) -> Any:
         """The statement because of which its adjoint needs `box` of a field."""
         return None if self.adjoint is None else self.adjoint.reads.access(self.args, region, box)
+
+
+class LaunchObserver(Protocol):
+    """What is told of every launch that is recorded."""
+
+    def before(self, call: RecordedLaunch) -> None:
+        """It is about to run."""
+        ...
+
+    def after(self, call: RecordedLaunch) -> None:
+        """It ran."""
+        ...
 
 
 class Custom:

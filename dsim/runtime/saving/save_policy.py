@@ -103,14 +103,15 @@ class SavePolicy:
         Whether hulls are kept.
     """
 
+    begun = False
+    _needs: Needs  # from then on
+    _first: tuple[RecordingPlan, RecordedLaunch] | None = None  # that reads anything, until then
+
     def __init__(self, snapshots: SnapshotStore, saves: bool, budget: int | None) -> None:
         self.snapshots = snapshots
         self.saves = saves
         self.budget = budget
-        self._needs = Needs()
         self.noted: list[RecordedLaunch] = []
-        self.begun = False
-        self._first: tuple[RecordingPlan, RecordedLaunch] | None = None  # that reads anything
         self._unbound: list[RecordingPlan] = []  # until then
 
     def watch(self, form: Form, plan: AdjointForm | tuple[Form, ...] | None) -> RecordingPlan:
@@ -148,15 +149,16 @@ class SavePolicy:
         """Keeps hulls from here on."""
         if self.begun:
             return
+        self._needs = Needs()
         for plan in self._unbound:
             plan.bind(self._needs)
-        self._unbound.clear()
         if self._first is not None:
             plan, call = self._first
             plan.noted(call.args)
-            self.noted.append(call)
-            self._first = None
-        self.begun = True
+            self.noted = [call]
+        self.begun = True  # until here Ctrl-C may come: then all of it is done again
+        self._unbound.clear()
+        self._first = None
 
     def save(self, call: RecordedLaunch) -> None:
         """Saves the needed values that the launch `call` is about to overwrite.

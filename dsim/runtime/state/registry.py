@@ -29,9 +29,12 @@ class Registry(Generic[T]):
         """Takes all away."""
         self._refs.clear()
 
+    def references(self) -> list[weakref.ref[T]]:
+        """Weak references to the objects that are there now."""
+        return list(self._refs)  # in one step, as threads see it
+
     def __iter__(self) -> Iterator[T]:
-        refs = list(self._refs)  # in one step, as threads see it
-        return iter([item for ref in refs if (item := ref()) is not None])
+        return iter([item for ref in self.references() if (item := ref()) is not None])
 
     def __bool__(self) -> bool:
         return any(True for _ in self)

@@ -90,7 +90,7 @@ def left(context: Any) -> None:
     for contexts in (_WORKING, _ASIDE):
         found = contexts.get()
         if context in found:
-            contexts.set(tuple([c for c in found if c is not context]))
+            contexts.set(tuple([c for c in found if c is not context]) if len(found) > 1 else ())
 
 
 def working() -> tuple[Any, ...]:

@@ -45,12 +45,12 @@ def _current() -> _Turn:
         with _FIRST:
             if _State.last:
                 _State.several = True
-            turn = _begun(0, frozenset())
+            turn = _begun(0, frozenset(), get_ident())
     return turn
 
 
-def _begun(base: int, before: frozenset[int]) -> _Turn:
-    turn = next(_numbers), base, before, get_ident()
+def _begun(base: int, before: frozenset[int], thread: int) -> _Turn:
+    turn = next(_numbers), base, before, thread
     _State.last = turn[0]
     _TURN.set(turn)
     return turn
@@ -97,17 +97,17 @@ def begin(noted: Callable[[], Iterable[int]]) -> None:
     """Begins a new turn; `noted` gives the numbers that fields have."""
     turn = _TURN.get()
     if turn is not None and turn[0] == _State.last and not _State.several and turn[3] == get_ident():
-        _begun(turn[0], turn[2])  # as most are
+        _begun(turn[0], turn[2], turn[3])  # as most are
         return
-    number, base, before, _ = _current()
+    number, base, before, thread = _current()
     if number == _EVERYBODY:
         return
     if number != _State.last:
         _State.several = True
     if _State.several:
-        _begun(base, (before | {number}).intersection(noted()))
+        _begun(base, (before | {number}).intersection(noted()), thread)
     else:
-        _begun(number, before)
+        _begun(number, before, thread)
 
 
 def several() -> bool:

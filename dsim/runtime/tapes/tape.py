@@ -116,6 +116,7 @@ class Tape(AheadRecorder):
     _timer: CallTimer | None = None
     _finder: Finder | None = None
     _recorder: Recorder | None = None
+    _checked: tuple[Field, ...] = ()
     check: GradientCheck | None = None
 
     def __init__(  # noqa: PLR0913 (the first four are Taichi's)
@@ -145,9 +146,9 @@ class Tape(AheadRecorder):
             self._finder = Finder(self)
         if profile or find_nan:
             self.observe([o for o in (self._timer, self._finder) if o is not None])
-        self._checked = (grad_check,) if isinstance(grad_check, Field) else tuple(grad_check or ())
-        if self._checked:
-            self._recorder = Recorder()
+        if grad_check is not None:
+            self._checked = (grad_check,) if isinstance(grad_check, Field) else tuple(grad_check)
+            self._recorder = Recorder() if self._checked else None
 
     # -- entering and leaving
 
@@ -174,7 +175,7 @@ class Tape(AheadRecorder):
         if self.clears:
             spared = self._spared = needed(left)
             cleared = [f for f in left if f not in spared] if spared else left
-            zeros.note_cleared(cleared)
+            zeros.note_cleared()
             for f in cleared:
                 self.set_all(f, 0.0)
         else:

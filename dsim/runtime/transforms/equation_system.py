@@ -302,6 +302,6 @@ class _MultiplierSweep(TapeSweep):
     def _found(self) -> SweepPlan:
         return SweepPlan(self._record.outputs, self._adjoints, self._inputs, self._number)
 
-    def seed(self) -> None:
+    def seed(self, plan: SweepPlan) -> None:
         """Copies the adjoints of the outputs."""
-        field_copies.copy([self.plan.bars[f] for f in self._record.outputs], self._multipliers)
+        field_copies.copy([plan.bars[f] for f in self._record.outputs], self._multipliers)

@@ -12,6 +12,7 @@ from dsim.runtime.launching.forms import Form
 from dsim.runtime.launching.shadow_arrays import Mirror
 from dsim.runtime.recording import cut_messages
 from dsim.runtime.recording.sweep import TapeSweep
+from dsim.runtime.recording.sweep_plan import SweepPlan
 from dsim.runtime.saving.entries import Custom
 from dsim.runtime.state import interruption, turns
 from dsim.runtime.state.notices import warn
@@ -23,6 +24,7 @@ class InputRecorder(CheckpointedLoops):
 
     block = "run"
     inputs: tuple[Field, ...] = ()
+    _by_gradient = False
     _keeps_mirrors = True
 
     def pass_on(self, form: Form, args: Args) -> Args:
@@ -54,10 +56,6 @@ class InputRecorder(CheckpointedLoops):
             self._watched.clear()
         return mine
 
-    def varies(self, field: Field) -> bool:
-        """Whether `field` is one of the inputs, or depends on one."""
-        return field in self._active
-
 
 class InputSweep(TapeSweep):
     """A backward sweep to the inputs of a record."""
@@ -77,9 +75,9 @@ class CotangentSweep(InputSweep):
         super().__init__(record)
         self._cotangents = cotangents
 
-    def seed(self) -> None:
+    def seed(self, plan: SweepPlan) -> None:
         """Sets the adjoints of the outputs."""
         for output, values in self._cotangents.items():
-            bar = self.plan.bars[output]
+            bar = plan.bars[output]
             bar.require_memory()[...] = values
             bar.touched = turns.current()
