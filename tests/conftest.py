@@ -17,7 +17,13 @@ from dsim.backends.cpu import disk_cache
 from dsim.runtime.launching.forms import FORMS
 from dsim.runtime.state import settings
 
-pytest_plugins = ["tests.corpus.summary", "tests.cuda_tools", "tests.quick_code", "tests.sharing"]
+pytest_plugins = [
+    "tests.corpus.summary",
+    "tests.cuda_tools",
+    "tests.kernels.plugin",
+    "tests.quick_code",
+    "tests.sharing",
+]
 
 _NEW_OBJECTS = 20_000  # between collections of the youngest generation
 MORE_FORMS = 200  # kernels and their derivatives that tests may leave before garbage is collected

@@ -1,6 +1,6 @@
 """A JupyterLab for the tests: on loopback, with a token, with the extension and the dsim of this checkout.
 
-The same server shows Notebook 7 at `/notebooks/`.
+The same server shows Notebook 7 at `/notebooks/`. Its kernels are forks of one process.
 """
 
 import contextlib
@@ -14,6 +14,8 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+
+from tests.kernels.forks import CAN_FORK, describe, fork_server
 
 CHECKOUT = Path(__file__).parents[2]
 EXTENSION = CHECKOUT / "dsim" / "labextension"
@@ -74,7 +76,9 @@ def serve(notebooks: Path, home: Path) -> Iterator[str]:
     ]
     log = home / "server.log"
     environment = prepare(home)
-    with log.open("wb") as output:
+    with contextlib.ExitStack() as forks, log.open("wb") as output:
+        if CAN_FORK:
+            describe(home / "share", "python3", forks.enter_context(fork_server()))
         process = subprocess.Popen(command, env=environment, stdout=output, stderr=subprocess.STDOUT)
         address = f"http://127.0.0.1:{port}"
         try:

@@ -197,10 +197,12 @@ def _saved_bytes(entry: Entry) -> int:
 
 def _starts(entries: Sequence[Entry]) -> list[int]:
     """Where calls begin: parts of one launch are one call."""
+    parts = [entry.form.part if isinstance(entry, RecordedLaunch) else None for entry in entries]
+    if not any(parts):
+        return [*range(len(entries) + 1)]
     starts: list[int] = []
     last: tuple[Form, int] | None = None
-    for n, entry in enumerate(entries):
-        part = entry.form.part if isinstance(entry, RecordedLaunch) else None
+    for n, part in enumerate(parts):
         if begins_call(last, part):
             starts.append(n)
         last = part

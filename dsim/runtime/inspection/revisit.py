@@ -241,7 +241,7 @@ def _needed(tape: TapeRecord) -> Iterator[Field]:
     """The fields whose values the adjoints read."""
     for a in tape.distinct_adjoints():
         yield from a.reads.fields
-    for entry in tape.entries:
+    for entry in tape.entries if tape.functions or tape.loops else ():
         if isinstance(entry, Custom):
             yield from entry.needed()
         elif isinstance(entry, Steps):

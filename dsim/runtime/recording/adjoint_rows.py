@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -66,30 +67,39 @@ class AdjointRows:
     def __init__(self, field: Field, places: Iterable[int], values: np.ndarray) -> None:
         self._field = field
         self._values = values
-        self._entries = tuple(place - 1 for place in places)
-        self._rows: dict[int, list[np.ndarray]] = {}
+        self._entries = tuple([place - 1 for place in places])
         self._shared = values[:1].nbytes >= _MANY
         self._streams = self._shared and values.nbytes > LARGE
+
+    @cached_property
+    def _rows(self) -> dict[int, list[int]]:
+        """The rows by entry, for a sweep that Python observes: one in machine code asks for none of them."""
+        found: dict[int, list[int]] = {}
         for row, entry in enumerate(self._entries):
-            self._rows.setdefault(entry, []).append(values[row, ...])
+            found.setdefault(entry, []).append(row)
+        return found
 
     def entering(self, number: int, entry: Entry, plan: SweepPlan) -> None:
         """Before the backward pass of an entry: the adjoints are those after it."""
-        if number in self._rows:
-            self.take(number, plan)
+        rows = self._rows.get(number)
+        if rows is not None:
+            self._copy(rows, plan)
 
     def leaving(self, number: int, entry: Entry, plan: SweepPlan) -> None:
         """After it, nothing: the next entry follows, or the sweep ends."""
 
     def take(self, number: int, plan: SweepPlan) -> None:
-        """Copies the adjoint with respect to the values after the entry `number`."""
+        """Copies the adjoint with respect to the values after the entry `number`, where the sweep ended."""
+        self._copy([row for row, entry in enumerate(self._entries) if entry == number], plan)
+
+    def _copy(self, rows: Iterable[int], plan: SweepPlan) -> None:
         bar = plan.bars.get(self._field)
         copy = stream if self._streams else np.copyto
-        for row in self._rows[number]:
+        for row in rows:
             if bar is None:
-                row[...] = 0
+                self._values[row] = 0
             else:
-                copy(row, bar.require_memory())
+                copy(self._values[row, ...], bar.require_memory())
 
     @property
     def address(self) -> int:

@@ -78,6 +78,7 @@ class TapeRecord(Context):
     log: WriteLog | None = None
     step_logs: tuple[WriteLog, ...] = ()
     loops: tuple[Steps, ...] = ()
+    _distinct: tuple[AdjointForm, ...] | None = None  # adjoints, when the block has ended
 
     def __init__(self, outputs: tuple[Field, ...], clears: bool) -> None:
         super().__init__()
@@ -118,9 +119,11 @@ class TapeRecord(Context):
         """The adjoints of all calls, each once, in the order of their first calls."""
         if self.functions or self.loops:
             return tuple(dict.fromkeys(self.adjoints()))
-        found = dict.fromkeys(map(_ADJOINT, self.entries))  # of launches alone, of which there are many
-        found.pop(None, None)
-        return tuple(found)
+        if self._distinct is None or self.ended is None:
+            found = dict.fromkeys(map(_ADJOINT, self.entries))  # of launches alone, of which there are many
+            found.pop(None, None)
+            self._distinct = tuple(found)
+        return self._distinct
 
     def tell_outer(self, fields: Iterable[Field]) -> None:
         """Lets the tapes around know that the gradients of `fields` are this one's result."""
