@@ -46,12 +46,16 @@ def plain(function: Any = None, **_: Any) -> Any:
 
 @pytest.fixture(scope="module")
 def by_hand() -> Iterator[Any]:
-    """The cases by hand as plain Python."""
+    """The cases by hand as plain Python, whether or not somebody has imported them to be compiled."""
+    known = {name: m for name, m in sys.modules.items() if name.startswith("tests.bench.by_hand")}
+    for name in known:
+        del sys.modules[name]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(numba, "njit", plain)
         yield importlib.import_module("tests.bench.by_hand").BY_HAND
-    for name in [n for n in sys.modules if n.startswith("tests.bench.by_hand")]:
+    for name in [name for name in sys.modules if name.startswith("tests.bench.by_hand")]:
         del sys.modules[name]
+    sys.modules.update(known)
 
 
 @pytest.mark.parametrize(

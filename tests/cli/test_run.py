@@ -19,6 +19,7 @@ from dsim.tooling import demo
 from dsim.tooling.notebooks import cell_label, strip_widgets
 from dsim.tooling.output_widgets import WIDGET_VIEW
 
+pytestmark = pytest.mark.usefixtures("forked_kernels")
 PICTURE = "%matplotlib inline\nimport matplotlib.pyplot as plt\nplt.plot([0, 1]);"
 REPORT = """\
 from IPython.display import display

@@ -35,7 +35,7 @@ def nbgrader(course: Path, *arguments: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def course(tmp_path_factory: pytest.TempPathFactory, forked_kernels: None) -> Path:
     """A teacher's course, with the versions for the students."""
     folder = tmp_path_factory.mktemp("nbgrader") / "course"
     leave = shutil.ignore_patterns("__pycache__", "release", "submitted", "autograded", "gradebook.db*")
