@@ -16,6 +16,7 @@ from hypothesis import settings as examples
 from dsim.backends.cpu import disk_cache
 from dsim.runtime.launching.forms import FORMS
 from dsim.runtime.state import settings
+from tests.units import unit
 
 pytest_plugins = [
     "tests.corpus.summary",
@@ -83,8 +84,8 @@ _ALIVE = Counter(forms=0)  # after the last collection of `pytest_runtest_teardo
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
     """Kernels of earlier tests, with their fields, stay in reference cycles: what looks at all slows down."""
-    if nextitem is None or nextitem.path != item.path:
-        _set_aside()
+    if nextitem is None or unit(nextitem.nodeid) != unit(item.nodeid):
+        _set_aside()  # not what the next test shares: it would never be freed
     elif sum(1 for _ in FORMS) > _ALIVE["forms"] + MORE_FORMS:
         gc.collect()
     else:

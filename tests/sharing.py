@@ -18,11 +18,12 @@ from typing import Any
 
 import pytest
 
-_BROWSER, _CORPUS = "tests/browser/", "tests/corpus/"
+from tests.units import BROWSER, CORPUS, unit
+
 # Folders whose tests take long, each or together: a file of few of them that began last would run alone.
 _LONG = (
-    _BROWSER,
-    _CORPUS,
+    BROWSER,
+    CORPUS,
     "tests/fuzz/",
     "tests/passes/saving/",
     "tests/programs/",
@@ -37,19 +38,13 @@ _YIELDING = 10  # how nice the other processes are
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 
-def _unit(nodeid: str) -> str:
-    """What a process takes as a whole."""
-    whole = next(filter(nodeid.startswith, (_BROWSER, _CORPUS)), None)
-    return whole or nodeid.rsplit("::", 1)[0]
-
-
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     from xdist.scheduler import LoadFileScheduling  # only where it is installed
 
     class Scheduling(LoadFileScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            return _unit(nodeid)
+            return unit(nodeid)
 
     config.option.loadscopereorder = False  # the order is that of the workers
     return Scheduling(config, log)
@@ -65,14 +60,14 @@ def pytest_xdist_auto_num_workers() -> int:
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """A process that begins to test something else than the browser yields from then on."""
     worker = hasattr(item.config, "workerinput") and hasattr(os, "nice")
-    if worker and os.nice(0) == 0 and not item.nodeid.startswith(_BROWSER):
+    if worker and os.nice(0) == 0 and not item.nodeid.startswith(BROWSER):
         os.nice(_YIELDING)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if hasattr(config, "workerinput"):
-        tests = Counter(_unit(item.nodeid) for item in items)
-        items.sort(key=lambda item: (not item.nodeid.startswith(_LONG), -tests[_unit(item.nodeid)]))
+        tests = Counter(unit(item.nodeid) for item in items)
+        items.sort(key=lambda item: (not item.nodeid.startswith(_LONG), -tests[unit(item.nodeid)]))
 
 
 def pytest_deselected(items: list[pytest.Item]) -> None:
