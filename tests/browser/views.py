@@ -50,7 +50,8 @@ class View:
 
     def start_all(self):
         """Let all cells run."""
-        status = "window.jupyterapp.shell.currentWidget.context.sessionContext.kernelDisplayStatus"
+        # The notebook may not be the current widget yet, and its kernel not be there.
+        status = "window.jupyterapp.shell.currentWidget?.context?.sessionContext.kernelDisplayStatus"
         self.page.wait_for_function(f"{status} === 'idle'", timeout=START_SECONDS * 1000)
         self.page.evaluate("() => void window.jupyterapp.commands.execute('notebook:run-all-cells')")
 

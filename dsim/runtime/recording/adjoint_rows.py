@@ -15,7 +15,8 @@ from dsim.runtime.fields.fields import Field
 from dsim.runtime.recording.record import Entry
 from dsim.runtime.recording.sweep_plan import SweepPlan
 
-_MANY = 1 << 16  # bytes of a gradient that is worth several threads
+# Bytes of a gradient that several threads copy. Tasks on less run on one thread, in whose cache it is.
+_MANY = 1 << 17
 
 
 class Copies(NamedTuple):
