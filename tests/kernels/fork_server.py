@@ -23,6 +23,7 @@ import sys
 from typing import Any, NoReturn
 
 _LARGEST = 1 << 20  # bytes of a request
+_LOOKS = 2.0  # seconds between looks at the parent
 _STREAMS = 3  # standard input, output and errors
 
 
@@ -70,14 +71,14 @@ class Server:
         self._listener = listener
         self._selector = selectors.DefaultSelector()
         self._selector.register(listener, selectors.EVENT_READ, self._accept)
-        self._kernels: dict[
-            int, tuple[int, socket.socket]
-        ] = {}  # process, client; by descriptor of the process
+        # By the descriptor of its process: the process, and the client.
+        self._kernels: dict[int, tuple[int, socket.socket]] = {}
 
-    def serve(self) -> NoReturn:
-        """Waits for clients, their signals, and the ends of kernels."""
-        while True:
-            for key, _ in self._selector.select():
+    def serve(self) -> None:
+        """Waits for clients, their signals, and the ends of kernels, as long as its parent is there."""
+        parent = os.getppid()
+        while os.getppid() == parent:
+            for key, _ in self._selector.select(_LOOKS):
                 if key.fd in self._selector.get_map():  # not gone with one before it
                     key.data()
 
@@ -147,7 +148,7 @@ class Server:
 
 
 def main() -> None:
-    """Serves until it is terminated, or its parent is gone."""
+    """Serves until it is terminated, or its parent is gone; then kernels end by themselves, too."""
     preload()
     gc.collect()
     gc.freeze()  # kernels share the pages of what is there

@@ -12,7 +12,6 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-CHECKOUT = Path(__file__).parents[2]
 SERVER, CLIENT = (Path(__file__).with_name(name) for name in ("fork_server.py", "client.py"))
 _START_SECONDS = 60
 
@@ -34,7 +33,7 @@ def fork_server() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="dsim-kernels-") as folder:  # a short path: sockets need one
         address = Path(folder) / "socket"
         command = [sys.executable, str(SERVER), str(address)]
-        process = subprocess.Popen(command, cwd=CHECKOUT)
+        process = subprocess.Popen(command)
         try:
             deadline = time.monotonic() + _START_SECONDS
             while not address.exists():

@@ -1,7 +1,11 @@
 """Forked kernels are as others are: they get signals, end as they choose, and end with who started them."""
 
+import contextlib
 import os
 import signal
+import socket
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +14,7 @@ from typing import Any
 import pytest
 from jupyter_client.manager import KernelManager
 
-from tests.kernels.forks import CAN_FORK, describe, fork_server
+from tests.kernels.forks import CAN_FORK, SERVER, describe, fork_server
 
 pytestmark = pytest.mark.skipif(not CAN_FORK, reason="kernels are forked on Linux only")
 
@@ -119,6 +123,19 @@ def test_it_ends_when_its_client_is_killed(kernel):
     assert not gone(pid)
     os.kill(manager.provisioner.pid, signal.SIGKILL)
     wait_until(lambda: gone(pid))
+
+
+def test_it_ends_with_who_started_it(tmp_path):
+    code = f"import subprocess, sys; subprocess.Popen([sys.executable, {str(SERVER)!r}, 'here']); input()"
+    with subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path, stdin=subprocess.PIPE) as starter:
+        wait_until((tmp_path / "here").exists)
+        starter.kill()
+    wait_until(lambda: not listens(tmp_path))
+
+
+def listens(folder: Path) -> bool:
+    with socket.socket(socket.AF_UNIX) as asking, contextlib.chdir(folder):
+        return asking.connect_ex("here") == 0
 
 
 def test_a_figure_is_shown(kernel):

@@ -3,6 +3,7 @@
 import pytest
 
 import dsim as ti
+from tests.runtime.threading_together import aside
 
 
 def square():
@@ -94,3 +95,19 @@ def test_a_gradient_of_a_persons_own_begins_at_0():
         with ti.ad.Tape(y):
             step()
     assert x.grad[None] == 6.0
+
+
+def test_what_another_thread_cleared_is_not_said_to_be_cleared_on_entry():
+    (x, y, run), (_, other, beside), (_, own, mine) = square(), square(), square()
+
+    def work():
+        for loss, program in ((y, run), (other, beside)):
+            with ti.ad.Tape(loss):
+                program()
+
+    with ti.ad.Tape(own):
+        mine()
+        aside(work)
+        with pytest.warns(ti.GradientWarning) as said:
+            assert x.grad[None] == 0.0
+    assert [w for w in said if "another thread" not in str(w.message)] == []

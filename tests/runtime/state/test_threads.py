@@ -353,22 +353,6 @@ def test_a_gradient_that_another_thread_cleared_says_so() -> None:
     assert p.x.grad[0] == 0.0  # it is said once
 
 
-def test_what_another_thread_cleared_is_not_said_to_be_cleared_on_entry() -> None:
-    p, q, own = _program(), _program(), _program()
-
-    def work() -> None:
-        for program in (p, q):
-            with ti.ad.Tape(program.loss):
-                program.run(1.0)
-
-    with ti.ad.Tape(own.loss):
-        own.run(1.0)
-        aside(work)
-        with pytest.warns(ti.GradientWarning) as said:
-            assert p.x.grad[0] == 0.0
-    assert [w for w in said if "another thread" not in str(w.message)] == []
-
-
 def test_a_check_of_a_gradient_leaves_other_threads_alone() -> None:
     def work(n: int) -> bool:
         p = _program()
