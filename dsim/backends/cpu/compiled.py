@@ -22,7 +22,7 @@ from dsim.backends.cpu.code import MachineCode
 from dsim.backends.cpu.runtime import runtime
 from dsim.backends.cpu.target import CpuTarget
 from dsim.backends.cpu.variant import Variant
-from dsim.backends.llvm.kernel import Strides, Wishes
+from dsim.backends.llvm.kernel import FusedCopies, Strides, Wishes
 from dsim.backends.llvm.parallel import emit
 from dsim.backends.llvm.parallel.emit import Emitted
 from dsim.backends.locks import COMPILING, room_to_compile
@@ -52,6 +52,8 @@ class CompiledKernel:
         Element strides of memories that are not in C order.
     threads : int
         The most threads that its loops are split among; 1: none.
+    copies : FusedCopies or None
+        Copies of a memory that it makes for a `LaunchTable`, which says where to.
     """
 
     kernel: KernelIR
@@ -60,6 +62,7 @@ class CompiledKernel:
     threads: int
     deterministic: bool
     facts: Effects | None
+    copies: FusedCopies | None = None
     written: frozenset[MemoryKey] = field(init=False)
     dtypes: dict[MemoryKey, np.dtype] = field(init=False)
     _variants: dict[bool, Variant] = field(init=False, default_factory=dict)
@@ -108,7 +111,13 @@ class CompiledKernel:
             strides=self.strides,
             threads=self.threads,
             deterministic=self.deterministic,
+            copies=self.copies,
         )
+
+    def fits_copies(self, key: MemoryKey) -> bool:
+        """Whether copies of the memory `key` can be fused into it."""
+        with COMPILING:
+            return emit.fits_copies(self.kernel, _TARGET, self._wishes(False), self.facts, key)
 
     def _compile(self, checked: bool) -> Variant:
         wishes = self._wishes(checked)

@@ -13,6 +13,7 @@ which the rest is in bounds, that checks that as well.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -21,8 +22,11 @@ from dsim.analysis.effects import Effects
 from dsim.backends.cpu.compiled import CompiledKernel
 from dsim.backends.cpu.launch import Launch, Launcher, roaming
 from dsim.backends.cpu.runtime import thread_count
-from dsim.backends.llvm.kernel import Strides
-from dsim.ir.nodes import KernelIR, MemoryKey
+from dsim.backends.llvm.kernel import FusedCopies, Strides
+from dsim.ir.build import Names
+from dsim.ir.nodes import KernelIR, MemoryKey, Var
+from dsim.ir.types import i64
+from dsim.ir.walk import bound_names
 
 
 class CpuMachine(CompiledKernel):
@@ -45,6 +49,18 @@ class CpuMachine(CompiledKernel):
         they are written, and that none of them overlaps another one of which one is written.
         """
         return roaming(self, buffers, tuple(keys))
+
+    def copying(self, key: MemoryKey, before: int, after: int) -> CpuMachine:
+        """The same kernel with fused copies of the memory `key`, which `fits_copies`.
+
+        It copies the values before it so often, and those after it. Further arguments of its launches, in a
+        `LaunchTable` only, say at which byte of the rows each copy begins.
+        """
+        names = Names(bound_names(self.kernel))
+        places = tuple(Var(names.fresh("place"), i64) for _ in range(before + after))
+        kernel = replace(self.kernel, params=self.kernel.params + places)
+        copies = FusedCopies(key, places[:before], places[before:])
+        return replace(self, kernel=kernel, copies=copies)
 
 
 def compile_kernel(

@@ -3,7 +3,8 @@
 The table has a row for each launch: the address of its entry, that of its frame, where in the frame its
 arguments begin, how many there are, and the arguments. Launches of one kernel on the same buffers share a
 frame. Between launches the loop polls a stop flag, as launches themselves do. Some launches may be copies
-into the rows of an array (`row_copies.py`), which each run of the table may find at another address.
+into the rows of an array (`row_copies.py`), or kernels with such copies fused in; each run of the table may
+find the rows at another address.
 """
 
 from __future__ import annotations
@@ -164,7 +165,8 @@ class LaunchTable:
     ----------
     launches : sequence of (Launcher or RowCopies, tuple)
         Kernels bound to buffers, and the arguments of each launch; those of one launcher share a frame. For a
-        copy into a row, where it begins: how many bytes behind the first row.
+        copy into a row, where it begins: how many bytes behind the first row. Kernels with fused copies take
+        such numbers behind their arguments.
     """
 
     def __init__(self, launches: Sequence[tuple[Launcher | RowCopies, tuple[Any, ...]]]) -> None:
@@ -183,6 +185,10 @@ class LaunchTable:
             table += row.head, values
         self._table = np.frombuffer(b"".join(table), np.int64).copy()
         self._block = (ctypes.c_int64 * _SLOTS)()
+        self._rows_at = [(copies.frame.slots, copies.frame.rows) for copies in self._copies.values()]
+        for kernel in self._kernels.values():
+            at = kernel.variant.emitted.layout.rows
+            self._rows_at += [(kernel.frame.slots, at)] if at else []
         start = self._table.ctypes.data
         self._block[_ROWS], self._block[_END] = start, start + self._table.nbytes
         self._held = _Held(_Slots(self._block))
@@ -220,8 +226,8 @@ class LaunchTable:
             When one failed, or was stopped.
         """
         held, block = self._held, self._block
-        for copies in self._copies.values():
-            copies.frame.point(rows)
+        for slots, at in self._rows_at:
+            slots[at] = rows
         block[frame.STOP] = block[frame.INTERRUPTS] = block[frame.STATUS] = 0
         block[frame.BEGAN], block[frame.BEGAN + 1] = divmod(time.time_ns(), 10**9)
         try:

@@ -89,12 +89,10 @@ class RowCopies:
 
 
 class RowFrame:
-    """The frame of the copies in one table."""
+    """The frame of the copies in one table; in the slot number `rows` it has the address of the rows."""
+
+    rows = _ROWS
 
     def __init__(self, slots: ctypes.Array[ctypes.c_int64]) -> None:
-        self._slots = slots
+        self.slots = slots
         self.address = ctypes.addressof(slots)
-
-    def point(self, rows: int) -> None:
-        """Sets the address of the rows."""
-        self._slots[_ROWS] = rows

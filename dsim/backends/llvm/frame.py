@@ -42,6 +42,7 @@ class FrameLayout:
         self.params = self.take(len(params))
         self.returns = self.take(returns)
         self.memories = {key: self.take(1) for key in memories}
+        self.rows = 0  # the address of the rows of fused copies, if there are any
         self.values: dict[Var, int] = {p: self.params + i for i, p in enumerate(params)}
 
     def take(self, count: int) -> int:

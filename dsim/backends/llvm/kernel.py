@@ -32,6 +32,23 @@ Kind = Literal["serial", "parallel", "buffer"]
 Strides = Mapping[MemoryKey, tuple[int, ...]]
 
 
+class FusedCopies(NamedTuple):
+    """Copies that a kernel makes of one of its memories.
+
+    Attributes
+    ----------
+    memory : MemoryKey
+        The memory.
+    before, after : tuple of Var
+        Parameters of the kernel, one for each copy of the values before the kernel, and after it: at which
+        byte of the rows the copy begins. Where the rows begin, the frame says.
+    """
+
+    memory: MemoryKey
+    before: tuple[Var, ...]
+    after: tuple[Var, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Wishes:
     """The options of the emitter.
@@ -50,6 +67,8 @@ class Wishes:
         The most threads that a loop is split among; 1: none is split.
     deterministic : bool
         Whether sums of floats must not depend on the order of threads, nor on their number.
+    copies : FusedCopies or None
+        Copies that a parallel loop makes, which `fused_copies.fits`.
     """
 
     unchecked: Callable[[int], bool]
@@ -58,6 +77,7 @@ class Wishes:
     strides: Strides = field(default_factory=dict)
     threads: int = 1
     deterministic: bool = False
+    copies: FusedCopies | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +190,8 @@ class KernelWriter:
         for m in self.buffers:
             self.layout.memories[m.key] = self.layout.take(1)
         self._keep_values()
+        if wishes.copies is not None:
+            self.layout.rows = self.layout.take(1)
 
     def _keep_values(self) -> None:
         """Gives a slot to every top-level value that another task, or the caller, needs."""

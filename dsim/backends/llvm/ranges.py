@@ -114,3 +114,13 @@ def following(f: Function, s: For, at: str, distance: int) -> str:
         name = "llvm.sadd.sat.i64"
     declared = f.module.declare(name, f"declare i64 @{name}(i64, i64)")
     return f.call("i64", declared, f"i64 {at}", f"i64 {distance}")
+
+
+def least(f: Function, a: Length, b: Length) -> str:
+    """The lesser of two signed numbers."""
+    return f.let(f"select i1 {f.let(f'icmp slt i64 {a}, {b}')}, i64 {a}, i64 {b}")
+
+
+def greatest(f: Function, a: Length, b: Length) -> str:
+    """The greater of two signed numbers."""
+    return f.let(f"select i1 {f.let(f'icmp sgt i64 {a}, {b}')}, i64 {a}, i64 {b}")

@@ -211,6 +211,17 @@ def replayed(machine: Machine, buffers: Buffers) -> CpuLauncher | None:
     return None if prints else CpuLauncher(machine, buffers)
 
 
+def replayed_with_copies(
+    machine: Machine, buffers: Buffers, key: MemoryKey
+) -> Callable[[int, int], CpuLauncher] | None:
+    """What fuses so many copies, before and after, into what a table launches; None if it cannot be done."""
+    if replayed(machine, buffers) is None or not isinstance(machine, CpuMachine):
+        return None
+    if not machine.fits_copies(key):
+        return None
+    return lambda before, after: CpuLauncher(machine.copying(key, before, after), buffers)
+
+
 def python_text(kernel: KernelIR) -> str:
     """`kernel` as Python that a user reads."""
     return source.source(inlined(kernel))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 from dsim.backends.cpu.launch import Launcher
 from dsim.backends.cpu.replay import LaunchesFailed, LaunchTable
@@ -16,8 +16,18 @@ from dsim.runtime.state import interruption, turns
 from dsim.runtime.state.write_clock import CLOCK
 
 Args = tuple[Any, ...]
-Launchers = dict[Form | RowCopies, Launcher | RowCopies]
-Launches = Sequence[tuple[Form | RowCopies, Args]]
+
+
+class CopyingForm(NamedTuple):
+    """A form with copies into rows fused in: the places of the rows follow its arguments."""
+
+    form: Form
+    launcher: Launcher
+
+
+Launched = Form | CopyingForm | RowCopies
+Launchers = dict[Launched, Launcher | RowCopies]
+Launches = Sequence[tuple[Launched, Args]]
 
 
 class NativeReplay:
@@ -27,19 +37,19 @@ class NativeReplay:
 
     Parameters
     ----------
-    launches : sequence of (Form or RowCopies, tuple)
-        What is launched, and in between copies into the rows of an array.
+    launches : sequence of (Form, CopyingForm or RowCopies, tuple)
+        What is launched, and copies into the rows of an array, fused in or in between.
 
     Attributes
     ----------
-    launches : sequence of (Form or RowCopies, tuple)
+    launches : sequence of (Form, CopyingForm or RowCopies, tuple)
         The same.
     """
 
     def __init__(self, launches: Launches) -> None:
         self.launches = launches
         self._parts = [_Part(native, list(part)) for native, part in _parts(launches)]
-        self._forms = tuple(dict.fromkeys(form for form, _ in launches if isinstance(form, Form)))
+        self._forms = tuple({f: None for one, _ in launches if (f := _form(one)) is not None})
         self._marks = tuple({f for form in self._forms for f in form.marks})
 
     def run(self, rows: int = 0) -> None:
@@ -59,7 +69,7 @@ class NativeReplay:
 class _Part:
     """Successive launches, all of which machine code runs alone, or none."""
 
-    def __init__(self, launchers: Launchers | None, launches: list[tuple[Form | RowCopies, Args]]) -> None:
+    def __init__(self, launchers: Launchers | None, launches: list[tuple[Launched, Args]]) -> None:
         self._launchers = launchers
         self._launches = launches
         self._idle: list[LaunchTable] = []
@@ -73,28 +83,38 @@ class _Part:
         try:
             table = self._idle.pop()
         except IndexError:
-            table = LaunchTable([(self._launchers[form], args) for form, args in self._launches])
+            table = LaunchTable([(self._launchers[one], args) for one, args in self._launches])
         try:
             table.run(rows)
         except LaunchesFailed as failed:
             error = failed.error
             if isinstance(error, pipeline.FAULTS):
-                form = self._launches[failed.number][0]
-                assert isinstance(form, Form)
+                form = _form(self._launches[failed.number][0])
+                assert form is not None
                 error = raised(error, form.named)
             raise error from None
         self._idle.append(table)
 
 
-def _parts(launches: Launches) -> Iterable[tuple[Launchers | None, list[tuple[Form | RowCopies, Args]]]]:
-    launchers = {form: _launcher(form) for form in dict.fromkeys(form for form, _ in launches)}
-    known = {form: found for form, found in launchers.items() if found is not None}
+def _parts(launches: Launches) -> Iterable[tuple[Launchers | None, list[tuple[Launched, Args]]]]:
+    launchers = {one: _launcher(one) for one in dict.fromkeys(one for one, _ in launches)}
+    known = {one: found for one, found in launchers.items() if found is not None}
     for native, part in groupby(launches, lambda launch: launch[0] in known):
         yield (known if native else None), list(part)
 
 
-def _launcher(form: Form | RowCopies) -> Launcher | RowCopies | None:
-    if isinstance(form, RowCopies):
-        return form
-    plain = type(form) is Form  # the others run in Python, whatever their program says
-    return pipeline.replayed(form.program.machine, form.buffers()) if plain else None
+def _form(one: Launched) -> Form | None:
+    return one.form if isinstance(one, CopyingForm) else one if isinstance(one, Form) else None
+
+
+def _launcher(one: Launched) -> Launcher | RowCopies | None:
+    if isinstance(one, RowCopies):
+        return one
+    if isinstance(one, CopyingForm):
+        return one.launcher
+    return pipeline.replayed(one.program.machine, one.buffers()) if is_native(one) else None
+
+
+def is_native(form: Form) -> bool:
+    """Whether launches of `form` are those of its program: other kinds of forms run in Python."""
+    return type(form) is Form

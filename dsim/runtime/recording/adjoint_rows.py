@@ -40,6 +40,11 @@ class Copies(NamedTuple):
     entries: tuple[int, ...]
     work: SharedWork | None
 
+    @property
+    def past_caches(self) -> bool:
+        """Whether the rows are too large for the caches."""
+        return self.work is past_caches()
+
     def by_entry(self) -> Mapping[int, list[tuple[RowCopies, tuple[int]]]]:
         """The copies before the backward pass of each entry, as launches."""
         memory = self.bar.require_memory()

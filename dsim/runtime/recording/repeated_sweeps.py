@@ -20,6 +20,7 @@ from dsim.runtime.launching.forms import AdjointForm, Form
 from dsim.runtime.launching.native_replay import NativeReplay
 from dsim.runtime.launching.shadow_arrays import Mirror
 from dsim.runtime.recording.adjoint_rows import Copies
+from dsim.runtime.recording.fused_rows import fused
 from dsim.runtime.recording.record import TapeRecord
 from dsim.runtime.state import interruption
 from dsim.runtime.state.once import make_room
@@ -115,8 +116,10 @@ class _Sweep:
         found = self._replays.get(copies)
         if found is None and (copies is None or self._is_asked_again(copies)):
             make_room(self._replays, _REPLAYS)
-            found = NativeReplay(list(_adjoints(self._calls, outputs, label, copies)))
-            self._replays[copies] = found
+            launches = list(_adjoints(self._calls, outputs, label, copies))
+            if copies is not None and copies.past_caches:
+                launches = fused(launches, copies.bar.require_memory())
+            found = self._replays[copies] = NativeReplay(launches)
         return found
 
     def _is_asked_again(self, copies: Copies) -> bool:

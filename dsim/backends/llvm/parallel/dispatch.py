@@ -283,5 +283,6 @@ declare noalias ptr @calloc(i64, i64) nounwind
 declare noalias ptr @realloc(ptr captures(none), i64) nounwind
 declare void @free(ptr captures(none)) nounwind
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 declare i64 @llvm.readcyclecounter()
 """

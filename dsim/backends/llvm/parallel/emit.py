@@ -16,13 +16,14 @@ from dsim.backends.llvm import checks, float_mode, frame, stops
 from dsim.backends.llvm.frame import FrameLayout
 from dsim.backends.llvm.kernel import KernelWriter, Task, TaskForm, Wishes, top_level_values, write_statements
 from dsim.backends.llvm.memory import buffers
+from dsim.backends.llvm.parallel import fused_copies
 from dsim.backends.llvm.parallel.plans import Schedule, schedule
 from dsim.backends.llvm.parallel.tasks import write_parallel
 from dsim.backends.llvm.statements import HANDLERS
 from dsim.backends.llvm.target import HostTarget
 from dsim.backends.llvm.text import PLAIN, Function
 from dsim.backends.llvm.writer import Messages, Writer
-from dsim.ir.nodes import Const, For, KernelIR, Var
+from dsim.ir.nodes import Const, For, KernelIR, MemoryKey, Var
 
 
 class Emitted(NamedTuple):
@@ -85,6 +86,14 @@ def emit_search(
     float_mode.restore(entry.f, target.float_mode)
     entry.f.do(f"ret i64 {frame.read(entry.f, frame.STATUS, 'i64')}")
     return _finish(k, target, False)
+
+
+def fits_copies(
+    kernel: KernelIR, target: HostTarget, wishes: Wishes, facts: Effects | None, key: MemoryKey
+) -> bool:
+    """Whether copies of the memory `key` can be fused into a loop of `kernel`."""
+    plans, k, _ = _start(kernel, target, wishes, facts)
+    return fused_copies.fits(key, k.tasks, plans.found, kernel.memories, wishes.strides)
 
 
 def _start(

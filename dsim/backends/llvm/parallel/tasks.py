@@ -16,7 +16,7 @@ from dsim.backends.llvm import frame, loops, partials, ranges, stops
 from dsim.backends.llvm.float_mode import FloatMode
 from dsim.backends.llvm.kernel import KernelWriter, Task, close_body, settle
 from dsim.backends.llvm.memory import buffers
-from dsim.backends.llvm.parallel import dispatch
+from dsim.backends.llvm.parallel import dispatch, fused_copies
 from dsim.backends.llvm.parallel.plans import PrivateCopy, Schedule, chunk_count
 from dsim.backends.llvm.places import Length
 from dsim.backends.llvm.text import FLAGS, PLAIN, STORED, WIDTH, Function
@@ -112,13 +112,22 @@ def _write_chunk(k: KernelWriter, task: Task, s: Schedule, slots: _Slots) -> Non
     if s.atomic:
         alone = f.let(f"icmp eq i64 {chunk.count}, 1")
         callee = f.let(f"select i1 {alone}, ptr @{task.name}, ptr @{task.name}_shared")
-    length = stops.every(task.loop)
-    if s.partials:
+    length, fused = stops.every(task.loop), k.wishes.copies
+    asks = length > 0 and not stops.every_inside(task.loop)
+
+    def run(first: str, last: str) -> None:
+        if asks:
+            stops.ask(w)
+        _call(f, callee, (first, last), "null", memories + own)
+
+    if fused is not None and fused.memory in task.touched:
+        fused_copies.in_pieces(k, f, fused, (chunk.lo, chunk.hi), run)
+    elif s.partials:
         _sum_blocks(w, chunk, s, slots, callee, memories + own, asks=length > 0)
-    elif length and not stops.every_inside(task.loop):
-        _in_pieces(w, chunk, length, lambda *edges: _call(f, callee, edges, "null", memories + own))
+    elif asks:
+        _in_pieces(f, chunk, length, run)
     else:
-        _call(f, callee, (chunk.lo, chunk.hi), "null", memories + own)
+        run(chunk.lo, chunk.hi)
     close_body(w)
 
 
@@ -197,22 +206,19 @@ def _sum_blocks(
     partials.clear(w, s.partials, total)
 
     def block(start: str, end: str) -> None:
+        if asks:
+            stops.ask(w)
         partials.clear(w, s.partials, here)
         _call(f, callee, (start, end), here, memories)
         partials.join(w, s.partials, total, here)
 
-    _in_pieces(w, chunk, s.block, block, asks=asks)
+    _in_pieces(f, chunk, s.block, block)
 
 
-def _in_pieces(
-    w: Writer, chunk: _Chunk, length: int, run: Callable[[str, str], None], *, asks: bool = True
-) -> None:
-    """Runs a chunk piece by piece, by ``run(first, last)``; polls the stop flag before each."""
-    f = w.f
+def _in_pieces(f: Function, chunk: _Chunk, length: int, run: Callable[[str, str], None]) -> None:
+    """Runs a chunk piece by piece, by ``run(first, last)``."""
 
     def piece(start: str) -> None:
-        if asks:
-            stops.ask(w)
         after = f.let(f"add nsw i64 {start}, {length}")
         whole = f.let(f"icmp slt i64 {after}, {chunk.hi}")
         run(start, f.let(f"select i1 {whole}, i64 {after}, i64 {chunk.hi}"))
@@ -287,10 +293,10 @@ def _add_copies(
     memory = frame.read(f, k.layout.memories[c.memory.key], "ptr")
     low = frame.read(f, slots.lows + i, "i64")
     size = k.size(c.memory) * width
-    skipped = _least(f, _greatest(f, f.let(f"sub i64 0, {low}"), 0), c.span * width)
-    end = _least(f, f.let(f"add i64 {low}, {c.span * width}"), size)
+    skipped = ranges.least(f, ranges.greatest(f, f.let(f"sub i64 0, {low}"), 0), c.span * width)
+    end = ranges.least(f, f.let(f"add i64 {low}, {c.span * width}"), size)
     begin = f.let(f"add i64 {low}, {skipped}")
-    rest = _greatest(f, f.let(f"sub i64 {end}, {begin}"), 0)
+    rest = ranges.greatest(f, f.let(f"sub i64 {end}, {begin}"), 0)
     count = f.let(f"sdiv i64 {rest}, {width}")
     to = f.let(f"getelementptr i8, ptr {memory}, i64 {begin}")
     add = dispatch.add_up(f.module, STORED[c.memory.type], _adding(c.memory.type), width)
@@ -305,16 +311,6 @@ def _add_copies(
 
 def _adding(t: ScalarType) -> str:
     return f"fadd {FLAGS}" if t.is_float else "add"
-
-
-def _least(f: Function, a: str, b: int) -> str:
-    below = f.let(f"icmp slt i64 {a}, {b}")
-    return f.let(f"select i1 {below}, i64 {a}, i64 {b}")
-
-
-def _greatest(f: Function, a: str, b: int) -> str:
-    above = f.let(f"icmp sgt i64 {a}, {b}")
-    return f.let(f"select i1 {above}, i64 {a}, i64 {b}")
 
 
 def _combine(k: KernelWriter, entry: Writer, task: Task, s: Schedule, slots: _Slots, chunks: Length) -> None:
