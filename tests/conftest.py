@@ -26,7 +26,7 @@ pytest_plugins = [
     "tests.sharing",
 ]
 
-_NEW_OBJECTS = 20_000  # between collections of the youngest generation
+_NEW_OBJECTS = 200_000  # between collections of the youngest generation
 MORE_FORMS = 200  # kernels and their derivatives that tests may leave before garbage is collected
 
 # The machine code of this checkout's tests, for all processes and later runs.

@@ -1,7 +1,8 @@
-"""Machine code that compiles quickly, for tests of what a derivative of a derivative is, not of its code.
+"""Machine code that compiles quickly, for tests of something else than the code.
 
-LLVM optimises as it does for watched kernels, and generates code at its level 0. Tests of the same programs'
-first derivatives run the code that users run.
+LLVM optimises as it does for watched kernels, and generates code at its level 0. Such tests are of what a
+derivative of a derivative is, of the form for devices, or of launches, tapes and fields. Tests of the same
+programs' first derivatives run the code that users run.
 """
 
 from __future__ import annotations

@@ -6,12 +6,15 @@ import pytest
 
 from tests.browser import chromium
 
+INSTALL = ["install", "--yes", "--no-install-recommends"]
+
 
 class Machine:
-    """The programs of a machine, and what apt-get was asked there."""
+    """The programs of a machine, what packages there are for it, and what apt-get was asked there."""
 
     def __init__(self):
         self.programs = {"apt-get"}
+        self.packages = {"chromium", "chromium-headless-shell"}
         self.asked = []
 
 
@@ -23,9 +26,10 @@ def machine(monkeypatch):
 
     def run(command, **_):
         asked.append(command[3:])
-        if command[3] == "install":
-            programs.add("chromium")
-        return subprocess.CompletedProcess(command, 0)
+        missing = command[3] == "install" and command[-1] not in machine.packages
+        if command[3] == "install" and not missing:
+            programs.add(command[-1])
+        return subprocess.CompletedProcess(command, 100 if missing else 0)
 
     monkeypatch.setattr(chromium.shutil, "which", lambda name: f"/bin/{name}" if name in programs else None)
     monkeypatch.setattr(chromium.subprocess, "run", run)
@@ -40,9 +44,21 @@ def test_takes_what_is_there(machine):
     assert machine.asked == []
 
 
-def test_root_installs_it(machine):
+def test_root_installs_the_headless_shell(machine):
     assert chromium.main() == 0
-    assert machine.asked == [["update"], ["install", "--yes", "--no-install-recommends", "chromium"]]
+    assert machine.asked == [["update"], [*INSTALL, "chromium-headless-shell"]]
+
+
+def test_root_installs_the_browser_where_there_is_no_package_of_the_shell(machine):
+    machine.packages.discard("chromium-headless-shell")
+    assert chromium.main() == 0
+    assert [command[-1] for command in machine.asked] == ["update", "chromium-headless-shell", "chromium"]
+    assert chromium.find() == "/bin/chromium"
+
+
+def test_the_headless_shell_comes_first(machine):
+    machine.programs.update(["chromium", "chromium-headless-shell"])
+    assert chromium.find() == "/bin/chromium-headless-shell"
 
 
 @pytest.mark.parametrize("lacks", ["root", "apt-get"])

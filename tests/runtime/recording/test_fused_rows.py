@@ -260,3 +260,86 @@ def test_arguments_stand_before_the_places(replays):
             kick(0.1 * t, t)
         total()
     assert "copy" not in check(tape, x, replays)
+
+
+def pool(x, v, w, loss):
+    """Kernels whose adjoints go over all of a gradient, or a part, or more than once, or beyond their own."""
+    n = x.shape[0]
+
+    @ti.kernel
+    def kick(k: ti.f64):
+        for i in x:
+            v[i] -= k * x[i]
+
+    @ti.kernel
+    def drift():
+        for i in x:
+            x[i] += 0.25 * v[i] - 0.125 * w[i]
+
+    @ti.kernel
+    def damp(k: ti.f64):
+        for i in v:
+            v[i] *= k
+
+    @ti.kernel
+    def copy():
+        for i in w:
+            w[i] = x[i]
+
+    @ti.kernel
+    def spread():
+        for i in w:
+            if i > 0 and i < n - 1:
+                w[i] += 0.1 * (x[i - 1] - 2 * x[i] + v[i + 1])
+
+    @ti.kernel
+    def inner():
+        for i in range(1, n - 2):
+            x[i] += 0.5 * w[i]
+
+    @ti.kernel
+    def twice():
+        for i in x:
+            x[i] += 0.5 * v[i]
+        for i in x:
+            v[i] -= 0.5 * x[i]
+
+    @ti.kernel
+    def some():
+        for i in x:
+            if i % 3 == 1:
+                x[i] = 0.5 * w[i]
+
+    @ti.kernel
+    def one():
+        x[5] += v[7]
+
+    @ti.kernel
+    def summed():
+        for i in x:
+            loss[None] += 0.01 * x[i]
+
+    return [lambda: kick(0.3), drift, lambda: damp(0.9), copy, spread, inner, twice, some, one, summed]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_programs(replays, seed):
+    random = np.random.default_rng(seed)
+    x, v, loss = fields(N)
+    w = ti.field(ti.f64, shape=N, needs_grad=True, name="w")
+    w.from_numpy(random.normal(size=N))
+    calls = pool(x, v, w, loss)
+    chosen = [calls[k] for k in random.integers(0, len(calls), 14)]
+
+    @ti.kernel
+    def total():
+        for i in x:
+            loss[None] += x[i] + 0.5 * v[i] - 0.25 * w[i]
+
+    with ti.Tape(loss) as tape:
+        for call in chosen:
+            call()
+        total()
+    for f in (x, v, w):
+        check(tape, f, replays)
+        check(tape, f, replays, after=random.integers(0, len(chosen), 9).tolist())
