@@ -32,8 +32,8 @@ FLAGS = [
     "--disable-component-update",
 ]
 MISSING = (
-    "the tests need Chromium: run `apt-get install chromium-headless-shell` (or `chromium`) as root, or put one "
-    "on the PATH as `chromium`"
+    "the tests need Chromium: run `apt-get install chromium-headless-shell` or `apt-get install chromium` as "
+    "root, or put one on the PATH as `chromium`"
 )
 
 
