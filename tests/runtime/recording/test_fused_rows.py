@@ -262,69 +262,66 @@ def test_arguments_stand_before_the_places(replays):
     assert "copy" not in check(tape, x, replays)
 
 
-def whole(x, v, w):
-    """Kernels whose adjoints go over all of a gradient, once."""
-
-    @ti.kernel
-    def kick(k: ti.f64):
-        for i in x:
-            v[i] -= k * x[i]
-
-    @ti.kernel
-    def drift():
-        for i in x:
-            x[i] += 0.25 * v[i] - 0.125 * w[i]
-
-    @ti.kernel
-    def damp(k: ti.f64):
-        for i in v:
-            v[i] *= k
-
-    @ti.kernel
-    def copy():
-        for i in w:
-            w[i] = x[i]
-
-    @ti.kernel
-    def some():
-        for i in x:
-            if i % 3 == 1:
-                x[i] = 0.5 * w[i]
-
-    return [lambda: kick(0.3), drift, lambda: damp(0.9), copy, some]
+# Kernels whose adjoints go over all of a gradient, once,
 
 
-def partly(x, v, w, loss):
-    """Kernels whose adjoints go over a part of it, or more than once, or beyond their own element."""
-    n = x.shape[0]
+@ti.kernel
+def kick(x: ti.template(), v: ti.template(), k: ti.f64):
+    for i in x:
+        v[i] -= k * x[i]
 
-    @ti.kernel
-    def spread():
-        for i in range(1, n - 1):
-            w[i] += 0.1 * (x[i - 1] - 2 * x[i] + v[i + 1])
 
-    @ti.kernel
-    def inner():
-        for i in range(1, n - 2):
-            x[i] += 0.5 * w[i]
+@ti.kernel
+def mix(x: ti.template(), v: ti.template(), w: ti.template()):
+    for i in x:
+        x[i] += 0.25 * v[i] - 0.125 * w[i]
 
-    @ti.kernel
-    def twice():
-        for i in x:
-            x[i] += 0.5 * v[i]
-        for i in x:
-            v[i] -= 0.5 * x[i]
 
-    @ti.kernel
-    def one():
-        x[5] += v[7]
+@ti.kernel
+def damp(x: ti.template(), k: ti.f64):
+    for i in x:
+        x[i] *= k
 
-    @ti.kernel
-    def summed():
-        for i in x:
-            loss[None] += 0.01 * x[i]
 
-    return [spread, inner, twice, one, summed]
+@ti.kernel
+def some(x: ti.template(), w: ti.template()):
+    for i in x:
+        if i % 3 == 1:
+            x[i] = 0.5 * w[i]
+
+
+# and over a part of it, or more than once, or beyond their own element.
+
+
+@ti.kernel
+def spread(x: ti.template(), v: ti.template(), w: ti.template()):
+    for i in range(1, N - 1):
+        w[i] += 0.1 * (x[i - 1] - 2 * x[i] + v[i + 1])
+
+
+@ti.kernel
+def inner(x: ti.template(), w: ti.template()):
+    for i in range(1, N - 2):
+        x[i] += 0.5 * w[i]
+
+
+@ti.kernel
+def twice(x: ti.template(), v: ti.template()):
+    for i in x:
+        x[i] += 0.5 * v[i]
+    for i in x:
+        v[i] -= 0.5 * x[i]
+
+
+@ti.kernel
+def one(x: ti.template(), v: ti.template()):
+    x[5] += v[7]
+
+
+@ti.kernel
+def summed(x: ti.template(), loss: ti.template()):
+    for i in x:
+        loss[None] += 0.01 * x[i]
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -333,7 +330,17 @@ def test_random_programs(replays, seed):
     x, v, loss = fields(N)
     w = ti.field(ti.f64, shape=N, needs_grad=True, name="w")
     w.from_numpy(random.normal(size=N))
-    calls = whole(x, v, w) + partly(x, v, w, loss)
+    calls = [
+        (kick, x, v, 0.3),
+        (mix, x, v, w),
+        (damp, v, 0.9),
+        (some, x, w),
+        (spread, x, v, w),
+        (inner, x, w),
+        (twice, x, v),
+        (one, x, v),
+        (summed, x, loss),
+    ]
     chosen = [calls[k] for k in random.integers(0, len(calls), 14)]
 
     @ti.kernel
@@ -342,8 +349,8 @@ def test_random_programs(replays, seed):
             loss[None] += x[i] + 0.5 * v[i] - 0.25 * w[i]
 
     with ti.Tape(loss) as tape:
-        for call in chosen:
-            call()
+        for kernel, *args in chosen:
+            kernel(*args)
         total()
     for f in (x, v, w):
         check(tape, f, replays)
