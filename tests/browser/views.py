@@ -6,7 +6,7 @@ from pathlib import Path
 
 import nbformat
 from nbformat import v4
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, TimeoutError, expect
 
 from tests.browser.reports import MIME
 from tests.browser.server import START_SECONDS, TOKEN
@@ -38,6 +38,18 @@ def write(folder: Path, cells: list) -> str:
     return name
 
 
+# The status of the current notebook's kernel, once there is one. A notebook that was closed just before may
+# have left the place of the current widget to none.
+READY = """() => {
+    const shell = window.jupyterapp.shell;
+    if (!shell.currentWidget?.context) {
+        const open = Array.from(shell.widgets('main')).filter(widget => widget.context);
+        open.slice(-1).forEach(widget => shell.activateById(widget.id));
+    }
+    return shell.currentWidget?.context?.sessionContext.kernelDisplayStatus;
+}"""
+
+
 class View:
     """A notebook that is open in a page."""
 
@@ -50,9 +62,11 @@ class View:
 
     def start_all(self):
         """Let all cells run."""
-        # The notebook may not be the current widget yet, and its kernel not be there.
-        status = "window.jupyterapp.shell.currentWidget?.context?.sessionContext.kernelDisplayStatus"
-        self.page.wait_for_function(f"{status} === 'idle'", timeout=START_SECONDS * 1000)
+        try:
+            self.page.wait_for_function(f"({READY})() === 'idle'", timeout=START_SECONDS * 1000)
+        except TimeoutError as late:
+            late.add_note(f"the notebook's kernel is {self.page.evaluate(READY)}")
+            raise
         self.page.evaluate("() => void window.jupyterapp.commands.execute('notebook:run-all-cells')")
 
     def run_all(self):
