@@ -1,8 +1,8 @@
 """Machine code that compiles quickly, for tests of something else than the code.
 
-LLVM optimises as it does for watched kernels, and generates code at its level 0. Such tests are of what a
-derivative of a derivative is, of the form for devices, or of launches, tapes and fields. Tests of the same
-programs' first derivatives run the code that users run.
+LLVM translates it as it stands, at its level 0: a tenth of the time. Such tests are of what a derivative of a
+derivative is, of the form for devices, or of launches, tapes and fields. Tests of the same programs' first
+derivatives run the code that users run.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import pytest
 from dsim.backends.cpu import compiled, images
 from dsim.backends.cpu.code import MachineCode
 
+_NONE = 0  # optimisation level
 _options = images.target_options
 # Their code is not that of other tests, which compile equal modules for speed.
 _CODE: WeakValueDictionary[bytes, MachineCode] = WeakValueDictionary()
@@ -24,7 +25,7 @@ _RECENT: deque[MachineCode] = deque(maxlen=compiled._RECENT.maxlen)
 @pytest.fixture
 def quick_code(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is compiled during the test is compiled quickly."""
-    monkeypatch.setattr(compiled, "_LEVEL", images.QUICK)
+    monkeypatch.setattr(compiled, "_LEVEL", _NONE)
     monkeypatch.setattr(images, "target_options", _plain)
     monkeypatch.setattr(compiled, "_CODE", _CODE)
     monkeypatch.setattr(compiled, "_RECENT", _RECENT)
@@ -32,4 +33,4 @@ def quick_code(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _plain(level: int) -> dict[str, object]:
     options = dict(_options(level))
-    return {**options, "opt": 0} if level == images.QUICK else options  # functions that modules share are not
+    return {**options, "opt": 0} if level == _NONE else options  # functions that modules share are not
