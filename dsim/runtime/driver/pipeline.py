@@ -205,21 +205,20 @@ class MachineThreads:
 
 def replayed(machine: Machine, buffers: Buffers) -> CpuLauncher | None:
     """What a `LaunchTable` launches; None where Python takes part in each launch."""
-    if not isinstance(machine, CpuMachine):
-        return None
-    prints = any(isinstance(s, Print) for s in statements(machine.kernel.body))
-    return None if prints else CpuLauncher(machine, buffers)
+    return CpuLauncher(machine, buffers) if isinstance(machine, CpuMachine) and not _prints(machine) else None
 
 
 def replayed_with_copies(
     machine: Machine, buffers: Buffers, key: MemoryKey
 ) -> Callable[[int, int], CpuLauncher] | None:
     """What fuses so many copies, before and after, into what a table launches; None if it cannot be done."""
-    if replayed(machine, buffers) is None or not isinstance(machine, CpuMachine):
-        return None
-    if not machine.fits_copies(key):
+    if not isinstance(machine, CpuMachine) or _prints(machine) or not machine.fits_copies(key):
         return None
     return lambda before, after: CpuLauncher(machine.copying(key, before, after), buffers)
+
+
+def _prints(machine: CpuMachine) -> bool:
+    return any(isinstance(s, Print) for s in statements(machine.kernel.body))
 
 
 def python_text(kernel: KernelIR) -> str:
