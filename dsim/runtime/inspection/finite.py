@@ -23,8 +23,8 @@ from dsim.runtime.launching.forms import AdjointForm, Form
 from dsim.runtime.launching.interval_sets import Box, number
 from dsim.runtime.launching.probe_buffers import Born
 from dsim.runtime.recording.record import Entry, TapeRecord
-from dsim.runtime.recording.sweep_plan import SweepPlan
 from dsim.runtime.saving.entries import RecordedLaunch
+from dsim.runtime.sweeping.sweep_plan import SweepPlan
 
 _FORWARD = "look for a division by 0, a `log` or `sqrt` outside its domain, or too large a step"
 _BACKWARD = "the slope is infinite there, or 0 times infinity: avoid the point, as in `sqrt(x + 1e-12)`"

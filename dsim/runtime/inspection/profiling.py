@@ -15,8 +15,8 @@ from dsim.runtime.launching.access_regions import Reach
 from dsim.runtime.launching.interval_sets import Box, distinct
 from dsim.runtime.recording.profile import Profile
 from dsim.runtime.recording.record import Entry
-from dsim.runtime.recording.sweep_plan import SweepPlan
 from dsim.runtime.saving.entries import RecordedLaunch
+from dsim.runtime.sweeping.sweep_plan import SweepPlan
 
 _MOST = 64  # the number of calls whose regions are cached
 

@@ -22,18 +22,18 @@ from dsim.runtime.inspection.profiling import Profiler
 from dsim.runtime.launching.forms import Form
 from dsim.runtime.launching.shadow_arrays import Mirror
 from dsim.runtime.recording import write_history, zeros
-from dsim.runtime.recording.adjoint_rows import AdjointRows
 from dsim.runtime.recording.claims import elsewhere, needed, refuse_needed
-from dsim.runtime.recording.going_back import goes_back_again
 from dsim.runtime.recording.profile import Profile
 from dsim.runtime.recording.record import TapeRecord
-from dsim.runtime.recording.sweep import Observer, TapeSweep
-from dsim.runtime.recording.sweep_plan import SweepPlan
 from dsim.runtime.saving.entries import Custom
 from dsim.runtime.saving.steps import Steps
 from dsim.runtime.state import turns
 from dsim.runtime.state.interruption import undisturbed
 from dsim.runtime.state.stack import opened
+from dsim.runtime.sweeping.adjoint_rows import AdjointRows
+from dsim.runtime.sweeping.going_back import goes_back_again
+from dsim.runtime.sweeping.sweep import Observer, TapeSweep
+from dsim.runtime.sweeping.sweep_plan import SweepPlan
 
 
 def backward(tape: TapeRecord, seed: float) -> None:

@@ -16,9 +16,9 @@ from dsim.runtime.inspection.calls import begins_call
 from dsim.runtime.inspection.revisit import first_active
 from dsim.runtime.launching.forms import Form
 from dsim.runtime.recording.record import Entry, TapeRecord
-from dsim.runtime.recording.sweep_plan import SweepPlan
 from dsim.runtime.saving.entries import Custom, RecordedLaunch
 from dsim.runtime.saving.steps import Steps
+from dsim.runtime.sweeping.sweep_plan import SweepPlan
 
 Place = tuple[int, int]  # entries of the tape before a state, and steps of the loop that follows them
 

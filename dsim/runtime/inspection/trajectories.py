@@ -15,8 +15,8 @@ from dsim.runtime.fields.holders import holder
 from dsim.runtime.inspection.calls import Calls, RecordedCall
 from dsim.runtime.inspection.result_memory import keep, room
 from dsim.runtime.inspection.revisit import check_field, first_active, number_of, swept
-from dsim.runtime.recording.adjoint_rows import AdjointRows
 from dsim.runtime.recording.record import TapeRecord
+from dsim.runtime.sweeping.adjoint_rows import AdjointRows
 
 
 class GradientTrajectory(Sequence[np.ndarray]):

@@ -1,4 +1,4 @@
-"""What a tape or forward mode records while it is open, and the sweep over the record.
+"""What a tape or forward mode records while it is open.
 
-It imports `saving` and what is below. Begin with `record.py` and `launch_recorder.py`, then `sweep.py`.
+It imports `saving` and what is below. Begin with `record.py` and `launch_recorder.py`.
 """

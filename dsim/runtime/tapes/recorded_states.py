@@ -13,7 +13,7 @@ from dsim.runtime.fields.fields import Field
 from dsim.runtime.inspection.adjoint_trajectory import AdjointTrajectory
 from dsim.runtime.inspection.revisit import check_field
 from dsim.runtime.inspection.state_recorder import StateRecorder
-from dsim.runtime.recording.sweep import Observer
+from dsim.runtime.sweeping.sweep import Observer
 from dsim.runtime.tapes.loops import CheckpointedLoops, bytes_of
 
 _BUDGET = 1 << 30

@@ -25,11 +25,11 @@ from dsim.runtime.inspection.trajectories import GradientTrajectory
 from dsim.runtime.recording import leftover, write_history, zeros
 from dsim.runtime.recording.claims import needed
 from dsim.runtime.recording.profile import Profile
-from dsim.runtime.recording.sweep import Observer, TapeSweep
 from dsim.runtime.saving import overwrite_messages
 from dsim.runtime.saving.snapshots import Report
 from dsim.runtime.state.interruption import undisturbed
 from dsim.runtime.state.stack import opened
+from dsim.runtime.sweeping.sweep import Observer, TapeSweep
 from dsim.runtime.tapes.ahead import AheadRecorder
 from dsim.runtime.tapes.loops import bytes_of
 

@@ -22,10 +22,10 @@ from dsim.runtime.launching import host_kernels
 from dsim.runtime.launching.contexts import Args, System, dispatch
 from dsim.runtime.launching.forms import Form
 from dsim.runtime.operations.array_forms import FormSequence
-from dsim.runtime.recording.sweep import TapeSweep
-from dsim.runtime.recording.sweep_plan import SweepPlan
 from dsim.runtime.state.notices import warn
 from dsim.runtime.state.stack import opened, set_aside
+from dsim.runtime.sweeping.sweep import TapeSweep
+from dsim.runtime.sweeping.sweep_plan import SweepPlan
 from dsim.runtime.transforms import field_copies
 from dsim.runtime.transforms.input_recorder import InputRecorder
 from dsim.runtime.transforms.recorded_run import RecordedRun, Run, RunRecording

@@ -11,11 +11,11 @@ from dsim.runtime.launching.contexts import Args
 from dsim.runtime.launching.forms import Form
 from dsim.runtime.launching.shadow_arrays import Mirror
 from dsim.runtime.recording import cut_messages
-from dsim.runtime.recording.sweep import TapeSweep
-from dsim.runtime.recording.sweep_plan import SweepPlan
 from dsim.runtime.saving.entries import Custom
 from dsim.runtime.state import interruption, turns
 from dsim.runtime.state.notices import warn
+from dsim.runtime.sweeping.sweep import TapeSweep
+from dsim.runtime.sweeping.sweep_plan import SweepPlan
 from dsim.runtime.tapes.loops import CheckpointedLoops
 
 

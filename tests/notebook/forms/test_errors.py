@@ -365,7 +365,7 @@ def test_a_loop_that_is_stopped_shows_the_persons_lines_only(notebook, monkeypat
     assert isinstance(ran.error, KeyboardInterrupt)
     assert ran.stdout == "KeyboardInterrupt:\ncalled from cell In[6]:2: up()\n"
     notebook.good("s.stop = False\ndef run(self): raise KeyboardInterrupt")
-    monkeypatch.setattr("dsim.runtime.recording.sweep.TapeSweep.run", notebook.names["run"])
+    monkeypatch.setattr("dsim.runtime.sweeping.sweep.TapeSweep.run", notebook.names["run"])
     ran = notebook.run("with ds.Tape(U):\n    up()")
     assert isinstance(ran.error, KeyboardInterrupt)
     assert ran.stdout == "KeyboardInterrupt:\ncalled from cell In[8]:1: with ds.Tape(U):\n"

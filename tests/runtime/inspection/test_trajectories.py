@@ -7,7 +7,7 @@ from numpy.lib.stride_tricks import as_strided
 import dsim as ti
 from dsim.backends.cpu.streaming import stream
 from dsim.runtime.inspection import result_memory
-from dsim.runtime.recording import adjoint_rows
+from dsim.runtime.sweeping import adjoint_rows
 from tests.runtime.taping import cubed, same, single, state, swings
 
 

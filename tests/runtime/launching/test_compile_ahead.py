@@ -9,7 +9,7 @@ import pytest
 import dsim as ds
 from dsim.backends.cpu import compiled, images
 from dsim.backends.cpu.machine import CpuMachine
-from dsim.runtime.recording import sweep
+from dsim.runtime.sweeping import sweep
 from tests.runtime.compiling import compile_anew, compiler_threads, watch_threads
 
 N, START = 40, 0.25

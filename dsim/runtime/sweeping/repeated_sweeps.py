@@ -19,11 +19,11 @@ from dsim.runtime.fields.fields import Field
 from dsim.runtime.launching.forms import AdjointForm, Form
 from dsim.runtime.launching.native_replay import NativeReplay
 from dsim.runtime.launching.shadow_arrays import Mirror
-from dsim.runtime.recording.adjoint_rows import Copies
-from dsim.runtime.recording.fused_rows import fused
 from dsim.runtime.recording.record import TapeRecord
 from dsim.runtime.state import interruption
 from dsim.runtime.state.once import make_room
+from dsim.runtime.sweeping.adjoint_rows import Copies
+from dsim.runtime.sweeping.fused_rows import fused
 
 Args = tuple[Any, ...]
 SHORTEST = 8  # launches; below, a table costs more than it saves

@@ -13,7 +13,7 @@ from dsim.backends.cpu.shares import SharedWork
 from dsim.backends.cpu.streaming import LARGE, past_caches, stream, through_caches
 from dsim.runtime.fields.fields import Field
 from dsim.runtime.recording.record import Entry
-from dsim.runtime.recording.sweep_plan import SweepPlan
+from dsim.runtime.sweeping.sweep_plan import SweepPlan
 
 # Bytes of a gradient that several threads copy. Tasks on less run on one thread, in whose cache it is.
 _MANY = 1 << 17

@@ -21,12 +21,9 @@ from dsim.runtime.launching.contexts import Context
 from dsim.runtime.launching.forms import Form
 from dsim.runtime.launching.native_replay import NativeReplay
 from dsim.runtime.recording import zeros
-from dsim.runtime.recording.adjoint_rows import AdjointRows
 from dsim.runtime.recording.claims import elsewhere
 from dsim.runtime.recording.declared_reads import DeclaredReads
 from dsim.runtime.recording.record import Entry, TapeRecord
-from dsim.runtime.recording.repeated_sweeps import SHORTEST, labelled, reacts, repeated
-from dsim.runtime.recording.sweep_plan import Plans, SweepPlan, plan_of_one
 from dsim.runtime.saving.entries import Custom, RecordedLaunch, Solved
 from dsim.runtime.saving.snapshots import SavedRegion
 from dsim.runtime.saving.steps import Steps
@@ -34,6 +31,9 @@ from dsim.runtime.state import turns
 from dsim.runtime.state.interruption import listening, undisturbed
 from dsim.runtime.state.notices import warn
 from dsim.runtime.state.once import kept
+from dsim.runtime.sweeping.adjoint_rows import AdjointRows
+from dsim.runtime.sweeping.repeated_sweeps import SHORTEST, labelled, reacts, repeated
+from dsim.runtime.sweeping.sweep_plan import Plans, SweepPlan, plan_of_one
 
 
 class Observer(Protocol):

@@ -7,8 +7,8 @@ import dsim as ti
 from dsim.backends.cpu.row_copies import RowCopies
 from dsim.runtime.driver import pipeline
 from dsim.runtime.launching.native_replay import CopyingForm
-from dsim.runtime.recording import adjoint_rows, repeated_sweeps
-from dsim.runtime.recording.fused_rows import fused
+from dsim.runtime.sweeping import adjoint_rows, repeated_sweeps
+from dsim.runtime.sweeping.fused_rows import fused
 from tests.runtime.taping import same, single
 
 N = 20_011  # odd, and several chunks of more than 128 KiB

@@ -9,7 +9,7 @@ import pytest
 import dsim as ti
 from dsim.backends.cpu.replay import LaunchTable
 from dsim.runtime.inspection import result_memory
-from dsim.runtime.recording import adjoint_rows
+from dsim.runtime.sweeping import adjoint_rows
 from tests.runtime.taping import same
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import dsim as ti
-from dsim.runtime.recording import sweep
+from dsim.runtime.sweeping import sweep
 from tests.runtime.graphs.programs import PROGRAMS, in_time, put
 
 
