@@ -1,20 +1,22 @@
 """The page's files make one module."""
 
+import posixpath
 import re
 from importlib.resources import files
+from pathlib import Path
 
 import pytest
 
 from dsim.live.modules import module
 
-PAGE = files("dsim.live") / "page"
-TEXTS = {each.name: each.read_text(encoding="utf-8") for each in PAGE.iterdir() if each.name.endswith(".js")}
+PAGE = Path(str(files("dsim.live") / "page"))
+TEXTS = {each.relative_to(PAGE).as_posix(): each.read_text(encoding="utf-8") for each in PAGE.rglob("*.js")}
 DECLARED = re.compile(r"^(?:export )?(?:async )?(?:function\*?|class|const|let|var) +(\w+)", re.MULTILINE)
 SEVERAL = re.compile(r"^(?:export )?(?:const|let|var) +[\[{]([^=]*)[\]}] *=", re.MULTILINE)
 MARKUP_OR_NETWORK = re.compile(
     r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|https?://(?!www\.w3\.org)"
 )
-IMPORT = re.compile(r"^import \{([^}]*)\} from '\./([\w.]+)';$", re.MULTILINE)
+IMPORT = re.compile(r"^import \{([^}]*)\} from '(\.{1,2}/[\w./]+)';$", re.MULTILINE)
 
 
 def names(text):
@@ -34,6 +36,19 @@ def test_files_are_joined_in_the_order_in_which_they_need_one_another(tmp_path):
     assert module(tmp_path) == "const a = 1;\n\nfunction b() {}\n\nb(a);\n"
 
 
+def test_files_in_folders_are_joined_once_whoever_imports_them(tmp_path):
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "view.js").write_text(
+        "import { b } from './inner/b.js';\nimport { a } from './a.js';\nb(a);\n"
+    )
+    (tmp_path / "inner" / "b.js").write_text(
+        "import { a } from '../a.js';\nimport { c } from './c.js';\nexport const b = a + c;\n"
+    )
+    (tmp_path / "inner" / "c.js").write_text("import { a } from '../inner/../a.js';\nexport const c = a;\n")
+    (tmp_path / "a.js").write_text("export const a = 1;\n")
+    assert module(tmp_path) == "const a = 1;\n\nconst c = a;\n\nconst b = a + c;\n\nb(a);\n"
+
+
 def test_names_are_unique_over_all_files():
     where = {}
     for file, text in TEXTS.items():
@@ -46,7 +61,9 @@ def test_imports_are_of_the_form_that_is_joined_and_of_what_there_is(file):
     lines = [line for line in TEXTS[file].splitlines() if re.match(r"\s*import\b(?! *\()", line)]
     assert len(lines) == len(IMPORT.findall(TEXTS[file])), lines
     for wanted, source in IMPORT.findall(TEXTS[file]):
-        assert {name.strip() for name in wanted.split(",") if name.strip()} <= exports(TEXTS[source])
+        assert {name.strip() for name in wanted.split(",") if name.strip()} <= exports(
+            TEXTS[posixpath.normpath(posixpath.join(posixpath.dirname(file), source))]
+        )
 
 
 @pytest.mark.parametrize("file", TEXTS)

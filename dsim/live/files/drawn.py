@@ -21,7 +21,13 @@ from mpl_toolkits.mplot3d.art3d import Line3DCollection, Poly3DCollection
 from dsim.live.scene.encoding import unpacked
 from dsim.live.scene.scene import ViewFrame
 
-_COLOURS = "#3d7fc4", "#c2621b", "#3f8f4f", "#9a62c0", "#b8505a"  # of layers, in turn, as in `page/shades.js`
+_COLOURS = (
+    "#3d7fc4",
+    "#c2621b",
+    "#3f8f4f",
+    "#9a62c0",
+    "#b8505a",
+)  # of layers, in turn, as in `page/painting/shades.js`
 _COLOURS_OF_A_PAGE = 256
 _INK = "#1b1b1b"  # of lines and arrows
 _THIN = "lines", "arrows"

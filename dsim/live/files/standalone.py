@@ -35,7 +35,7 @@ _AROUND = 100  # for title, text and player
 _ROW, _LETTER = 24, 7  # a line of text, and what is in it
 _BAR, _SWATCH = 220, 40  # what an entry of the legend has beside its name
 _WIDE, _NARROW = 640, 320  # of the frame
-_CHART = 176 / 640  # the height of a chart as a multiple of its width, as in `page/norm_chart.js`
+_CHART = 176 / 640  # the height of a chart as a multiple of its width, as in `page/playing/norm_chart.js`
 
 _PAGE = """\
 <!doctype html>

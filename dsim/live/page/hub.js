@@ -1,10 +1,10 @@
 /** One for each view: takes its frames, draws the newest in all pictures of it, and answers. */
-import { KeptFrames } from './kept_frames.js';
+import { KeptFrames } from './frames/kept_frames.js';
 import { Latest } from './latest.js';
-import { Player } from './player.js';
-import { RoundTrip } from './round_trip.js';
+import { Player } from './playing/player.js';
+import { RoundTrip } from './playing/round_trip.js';
 import { Sight } from './sight.js';
-import { looksOf, shapesOf } from './shapes.js';
+import { looksOf, shapesOf } from './painting/shapes.js';
 
 const hubs = new WeakMap();
 

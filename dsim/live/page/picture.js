@@ -1,14 +1,14 @@
 /** One picture of a view in the page: title, canvas, legend, text and player. */
-import { FlatCamera, OrbitCamera } from './camera.js';
+import { FlatCamera, OrbitCamera } from './painting/camera.js';
 import { element, onZoom, say } from './dom.js';
-import { KEYS, KeyPointer } from './key_pointer.js';
-import { Legend } from './legend.js';
-import { NormChart, nearestTo } from './norm_chart.js';
-import { Painting } from './painter.js';
-import { PlayerBar } from './player_bar.js';
-import { Pointer } from './pointer.js';
-import { edgesOf } from './shapes.js';
-import { WindowInput } from './window_input.js';
+import { KEYS, KeyPointer } from './input/key_pointer.js';
+import { Legend } from './painting/legend.js';
+import { NormChart, nearestTo } from './playing/norm_chart.js';
+import { Painting } from './painting/painter.js';
+import { PlayerBar } from './playing/player_bar.js';
+import { Pointer } from './input/pointer.js';
+import { edgesOf } from './painting/shapes.js';
+import { WindowInput } from './input/window_input.js';
 
 const TALLEST = 480; // CSS pixels
 const KEY_TURN = Math.PI / 36;

@@ -1,7 +1,7 @@
 /** A page that plays a recording without a kernel. */
 import { hubOf } from './hub.js';
 import { Picture } from './picture.js';
-import { EmbeddedSource } from './source.js';
+import { EmbeddedSource } from './frames/source.js';
 
 const recording = JSON.parse(document.getElementById('dsim-recording').textContent);
 const shownView = new Picture(hubOf(new EmbeddedSource(recording)), document.getElementById('dsim-view'));

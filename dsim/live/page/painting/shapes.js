@@ -3,7 +3,7 @@
  *
  * Positions have 64 bits: with 32, a picture of a meter around 10,000 km would have three places across.
  */
-import { bytesOf, codesOf, fromBase64, numbersOf } from './decode.js';
+import { bytesOf, codesOf, fromBase64, numbersOf } from '../frames/decode.js';
 import { coloursOf, imageOf, plainColour, rangeOf, shadesOf } from './shades.js';
 import { onScreen } from './camera.js';
 

@@ -1,6 +1,6 @@
 /** The norm of an adjoint at each step, on a logarithmic axis: 0 has a line of its own below, what is not finite one above. */
-import { element } from './dom.js';
-import { drawing } from './drawing.js';
+import { element } from '../dom.js';
+import { drawing } from '../drawing.js';
 
 const WIDE = 640;
 const HIGH = 176;

@@ -1,6 +1,6 @@
 /** The controls of a player. */
-import { element, say } from './dom.js';
-import { sign } from './drawing.js';
+import { element, say } from '../dom.js';
+import { sign } from '../drawing.js';
 import { SPEEDS } from './player.js';
 
 export class PlayerBar {

@@ -1,6 +1,6 @@
 /** What a person does in the window of a program: keys while it has the focus, the pointer and the wheel, in order. */
-import { inWorld } from './camera.js';
-import { element, say } from './dom.js';
+import { inWorld } from '../painting/camera.js';
+import { element, say } from '../dom.js';
 
 const BURST = 16; // milliseconds in which motions count as one
 const PIXELS_OF = [1, 40, 800]; // a pixel, a line and a page of a wheel

@@ -1,5 +1,5 @@
 /** The colours of a layer: one for all, from its map, or one for each. */
-import { codesOf, fromBase64, missingCode } from './decode.js';
+import { codesOf, fromBase64, missingCode } from '../frames/decode.js';
 
 const MISSING_COLOUR = [128, 128, 128];
 /** At least 3 : 1 on white and on black. */

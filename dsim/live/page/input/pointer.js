@@ -1,6 +1,6 @@
 /** What a person does with the pointer: turns the picture, drags points, paints cells, picks. */
-import { inWorld, onScreen } from './camera.js';
-import { NOWHERE } from './shapes.js';
+import { inWorld, onScreen } from '../painting/camera.js';
+import { NOWHERE } from '../painting/shapes.js';
 
 const NEAR = 10; // pixels
 const TURN = 0.008; // radians a pixel

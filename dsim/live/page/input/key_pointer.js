@@ -1,7 +1,7 @@
 /** What a person does by the keyboard in the place of the pointer: selects points and cells, moves and paints. */
-import { inWorld, onScreen } from './camera.js';
-import { element, say, shortNumber } from './dom.js';
-import { NOWHERE } from './shapes.js';
+import { inWorld, onScreen } from '../painting/camera.js';
+import { element, say, shortNumber } from '../dom.js';
+import { NOWHERE } from '../painting/shapes.js';
 
 const STEP = 8; // pixels
 const FOLLOWS = 1000; // milliseconds in which a picture follows

@@ -1,5 +1,5 @@
 /** What the colours of a picture mean: a bar with its limits for each map, a swatch for each other layer. */
-import { element, say, shortNumber } from './dom.js';
+import { element, say, shortNumber } from '../dom.js';
 import { coloursOf } from './shades.js';
 
 export class Legend {
