@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { load } from './pages.ts';
 
-const { RoundTrip } = await load('round_trip.js');
-const { nearestTo, thinned } = await load('norm_chart.js');
+const { RoundTrip } = await load('playing/round_trip.js');
+const { nearestTo, thinned } = await load('playing/norm_chart.js');
 
 test('it begins at the first step, goes to the last, and comes back', () => {
   const player = new RoundTrip();

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { load } from './pages.ts';
 
-const { FlatCamera, OrbitCamera, inWorld, onScreen } = await load('camera.js');
+const { FlatCamera, OrbitCamera, inWorld, onScreen } = await load('painting/camera.js');
 const close = (found: number[], wanted: number[], off = 1e-6) =>
   wanted.forEach((each, index) => assert.ok(Math.abs((found[index] ?? NaN) - each) < off, `${found} is not ${wanted}`));
 

@@ -3,8 +3,8 @@ import { test } from 'node:test';
 import { deflateSync } from 'node:zlib';
 import { load } from './pages.ts';
 
-const { restored } = await load('delta_coding.js');
-const { EmbeddedSource } = await load('source.js');
+const { restored } = await load('frames/delta_coding.js');
+const { EmbeddedSource } = await load('frames/source.js');
 
 const header = (type: string, size: number) => ({ layers: [{ arrays: { positions: { type, offset: 0, shape: [size, 1] } } }] });
 const words = (buffer: Uint8Array, count: number) => [...new Uint16Array(buffer.buffer, 0, count)];

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { load } from './pages.ts';
 
-const { Player } = await load('player.js');
+const { Player } = await load('playing/player.js');
 const { Latest } = await load('latest.js');
 
 test('it follows a recording until somebody seeks, and again from its end', () => {

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { load } from './pages.ts';
 
-const { numbersOf } = await load('decode.js');
-const { NOWHERE, arrowSegments, looksOf, pixelsAcross, shapesOf } = await load('shapes.js');
-const { cellAt, nearest } = await load('pointer.js');
-const { FlatCamera } = await load('camera.js');
+const { numbersOf } = await load('frames/decode.js');
+const { NOWHERE, arrowSegments, looksOf, pixelsAcross, shapesOf } = await load('painting/shapes.js');
+const { cellAt, nearest } = await load('input/pointer.js');
+const { FlatCamera } = await load('painting/camera.js');
 
 const base64 = (bytes: ArrayLike<number>) => Buffer.from(Uint8Array.from(bytes)).toString('base64');
 const GREYS = base64(Array.from({ length: 768 }, (_, index) => Math.floor(index / 3)));
@@ -92,7 +92,7 @@ test('the nearest point within reach is found, and none beyond', () => {
 });
 
 test('of the frames that were played the newest are kept, and the nearest is shown', async () => {
-  const { KeptFrames } = await load('kept_frames.js');
+  const { KeptFrames } = await load('frames/kept_frames.js');
   const kept = new KeptFrames(30);
   assert.equal(kept.near(0), undefined);
   const frame = (number: number) => ({ number, data: new DataView(new ArrayBuffer(10)) });
@@ -103,7 +103,7 @@ test('of the frames that were played the newest are kept, and the nearest is sho
 });
 
 test('Enter goes through points with a place and grids that are painted', async () => {
-  const { nextPlace } = await load('key_pointer.js');
+  const { nextPlace } = await load('input/key_pointer.js');
   const positions = Float32Array.of(0, 0, 0, NOWHERE, NOWHERE, NOWHERE, 1, 1, 0);
   const shapes = [
     { layer: { paint: true }, cells: [5, 4] },

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { load } from './pages.ts';
 
-const { Splats } = await load('splats.js');
+const { Splats } = await load('painting/splats.js');
 const RED = 0xff0000ff;
 const BLUE = 0xffff0000;
 

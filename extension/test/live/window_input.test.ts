@@ -27,8 +27,8 @@ class Place {
 }
 
 (globalThis as any).document = { createElement: () => new Place(), activeElement: null };
-const { FlatCamera } = await load('camera.js');
-const { WindowInput, belongsToProgram, keyName } = await load('window_input.js');
+const { FlatCamera } = await load('painting/camera.js');
+const { WindowInput, belongsToProgram, keyName } = await load('input/window_input.js');
 
 function begun() {
   const sent: any[][] = [];
