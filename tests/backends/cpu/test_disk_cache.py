@@ -2,6 +2,7 @@
 
 import errno
 import os
+import random
 import stat
 import subprocess
 import sys
@@ -291,8 +292,8 @@ def test_the_folder_is_private(cache):
 
 
 def test_what_was_not_used_for_longest_goes_first(tmp_path):
-    cache = DiskCache(tmp_path / "code", 10_000)
-    keys = [bytes([255, n, *bytes(18)]) for n in range(12)]
+    cache = DiskCache(tmp_path / "code", 100_000)
+    keys = [bytes([255, n, *bytes(18)]) for n in range(120)]
     for n, key in enumerate(keys):
         cache.save(key, bytes(1000))
         os.utime(cache.folder / f"{key.hex()}.o", (n * 1000, n * 1000))
@@ -301,13 +302,20 @@ def test_what_was_not_used_for_longest_goes_first(tmp_path):
     abandoned.write_bytes(b"half")
     os.utime(abandoned, (1, 1))
     cache.save(bytes(20), bytes(1000))  # such a key looks at the size
-    assert [key for key in keys if cache.load(key) is not None] == [keys[0], *keys[7:]]
+    assert [key for key in keys if cache.load(key) is not None] == [keys[0], *keys[51:]]
     assert not abandoned.exists()
-    assert cache.status().size <= 7500
+    assert cache.status().size <= 75_000
 
 
-def test_every_64th_module_looks_at_the_size():
-    assert disk_cache._TRIMS * 64 == 256
+@pytest.mark.parametrize("size", [7_000, 100_000, 800_000])
+def test_the_size_is_looked_at_64_times_while_the_folder_fills(monkeypatch, tmp_path, size):
+    looks = []
+    monkeypatch.setattr(disk_cache, "_write", lambda *args: None)
+    monkeypatch.setattr(disk_cache, "_trim", lambda *args: looks.append(args))
+    cache, hashes = DiskCache(tmp_path / "code", 64_000_000), random.Random(0)
+    for _ in range(cache.limit // size):
+        cache.save(hashes.randbytes(20), bytes(size))
+    assert 40 < len(looks) < 90
 
 
 def test_one_large_module_does_not_displace_the_others(tmp_path):
