@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from dsim.analysis.intervals import near_dividends
-from dsim.backends.llvm import frame, partials
+from dsim.backends.llvm import frame, partials, widths
 from dsim.backends.llvm.frame import FrameLayout
 from dsim.backends.llvm.memory import buffers
 from dsim.backends.llvm.partials import PartialSum
@@ -206,9 +206,13 @@ class KernelWriter:
             if isinstance(a, Var):
                 self.layout.value(a)
 
-    def function(self, name: str, params: str, attributes: str = _EXACT) -> Function:
+    def function(self, name: str, params: str, attributes: str) -> Function:
         """A new function of the module."""
         return self.module.function(f"define internal void @{name}({params}) {attributes}")
+
+    def task_function(self, name: str, params: str, task: Task) -> Function:
+        """A new function of the module, which runs a task."""
+        return self.function(name, params, _EXACT + widths.preferred(task.block))
 
     def writer(self, f: Function, task: Task) -> Writer:
         """A writer for a function of a task: its memories are parameters, its values are read."""

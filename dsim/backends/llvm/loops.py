@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
-from dsim.backends.llvm import chains, ranges, stops, strips
+from dsim.backends.llvm import chains, ranges, stops, strips, widths
 from dsim.backends.llvm.arithmetic.wrapping import wraps
 from dsim.backends.llvm.cost import known_trips
 from dsim.backends.llvm.memory import windows
@@ -188,11 +188,13 @@ def _in_strips(
 def _hint(w: Writer, s: For | While) -> str:
     """Metadata for `s`.
 
-    One that LLVM must not vectorise, or would analyse for too long, stays scalar. Where trips take nothing
-    from each other, each trip of the vector loop is one vector: processors overlap its trips anyway. By four
-    vectors, as LLVM would choose, up to 63 trips of each row are left to scalar code.
+    One that LLVM must not vectorise, would analyse for too long or has too few trips stays scalar. Where
+    trips take nothing from each other, each trip of the vector loop is one vector: processors overlap its
+    trips anyway. By four vectors, as LLVM would choose, up to 63 trips of each row are left to scalar code.
     """
-    if len(s.body.statements) > _LONGEST or wraps(s, w.near):
+    trips = known_trips(s) if isinstance(s, For) else None
+    short = trips is not None and trips < widths.SHORTEST
+    if short or len(s.body.statements) > _LONGEST or wraps(s, w.near):
         return _scalar(w)
     if isinstance(s, For) and not s.carried and stops.innermost(s):
         return _metadata(w, '"llvm.loop.interleave.count", i32 1')

@@ -5,22 +5,24 @@ from __future__ import annotations
 import re
 
 import numpy as np
+import pytest
 
 from dsim.backends.cpu.machine import compile_kernel
 from dsim.backends.reference.source import run
 from dsim.ir.nodes import KernelIR
+from dsim.ir.term import Term
 from dsim.ir.types import f32, i32
 from dsim.passes.parallelization import parallel
 from tests.building import Building
 
 
-def widths(kernel: KernelIR, *args: int) -> tuple[set[int], set[int]]:
+def widths(kernel: KernelIR, *args: int, threads: int = 1) -> tuple[set[int], set[int]]:
     """Runs `kernel` both ways on equal buffers; lengths of its vectors, steps of its vector loops."""
     kernel = parallel(kernel)
     start = {m.key: np.linspace(0.1, 0.9, m.shape[0]).astype(m.type.numpy) for m in kernel.memories}
     wanted, arrays = ({key: a.copy() for key, a in start.items()} for _ in range(2))
     run(kernel, wanted, args)
-    code = compile_kernel(kernel, threads=1)
+    code = compile_kernel(kernel, threads=threads)
     code.bind(arrays)(*args)
     for key, a in arrays.items():
         np.testing.assert_allclose(a, wanted[key], rtol=1e-5, atol=1e-6, err_msg=str(key))
@@ -51,3 +53,37 @@ def test_a_sum_has_several_vectors_under_way() -> None:
     lanes, steps = widths(k.kernel())
     assert lanes
     assert min(steps) > max(lanes)
+
+
+@pytest.mark.parametrize("outer", [0, 2])
+@pytest.mark.parametrize(("trips", "most"), [(3, 0), (7, 4), (15, 8)])
+def test_vectors_are_no_longer_than_the_longest_loop(trips: int, most: int, outer: int) -> None:
+    k = Building(float_type=f32)
+    x, y = k.field("x", 40), k.field("y", 40)
+
+    def row(at: Term | int) -> None:
+        with k.loop("i", 0, trips) as loop:
+            k.store(y, loop.i + at, k.load(x, loop.i + at) / (1.0 + k.load(x, loop.i + at)))
+
+    if outer:
+        with k.loop("j", 0, outer) as rows:
+            row(rows.i)
+    else:
+        row(0)
+    lanes, _ = widths(k.kernel(), threads=2)
+    assert max(lanes, default=0) <= most
+    assert lanes or not most or outer
+
+
+def test_a_loop_inside_a_short_one_has_the_longest_vectors() -> None:
+    def longest(end: int | None) -> int:
+        k = Building(float_type=f32)
+        x, y = k.field("x", 40), k.field("y", 40)
+        n = k.param("n", i32) if end is None else end
+        with k.loop("i", 0, 5) as rows:
+            with k.loop("j", 0, n, total=k.load(x, rows.i)) as loop:
+                loop.then(total=loop.total + k.load(x, loop.i))
+            k.store(y, rows.i, loop.out("total"))
+        return max(widths(k.kernel(), *([33] if end is None else []), threads=2)[0], default=0)
+
+    assert longest(None) == longest(33) > 4 >= longest(7)

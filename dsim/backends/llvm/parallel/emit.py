@@ -126,7 +126,7 @@ def _make_buffer(k: KernelWriter, entry: Writer, task: Task) -> None:
 
 def _run_serial(k: KernelWriter, entry: Writer, task: Task) -> None:
     """Writes the function of a task that runs on one thread, and its call in the entry."""
-    write_statements(k, k.function(task.name, f"ptr noalias %frame{k.memory_params(task)}"), task)
+    write_statements(k, k.task_function(task.name, f"ptr noalias %frame{k.memory_params(task)}", task), task)
     args = ", ".join(["ptr %frame", *k.memory_args(entry.f, task)])
     entry.f.do(f"call void @{task.name}({args})")
     stops.end_if_stopped(entry)

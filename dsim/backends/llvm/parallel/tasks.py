@@ -64,7 +64,7 @@ def _write_body(k: KernelWriter, task: Task, s: Schedule, name: str, *, shared: 
     for at, c in _copies(k, task, s):
         alias = "" if c.also_used else "noalias "
         params = params.replace(f"ptr noalias %m{at}", f"ptr {alias}%m{at}") + f", ptr {alias}%p{at}"
-    f = k.function(name, params)
+    f = k.task_function(name, params, task)
     w = k.writer(f, task)
     for at, c in _copies(k, task, s):
         w.places[c.memory.key].target = f"%p{at}"
