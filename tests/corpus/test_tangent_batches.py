@@ -11,7 +11,7 @@ import dsim as ds
 from dsim.runtime.checking.replays import Recorder
 from dsim.runtime.recording.tangent_batch import TangentBatch
 from dsim.runtime.state import randomness
-from tests.corpus.matrix import Trial, parts
+from tests.corpus.matrix import in_f64, parts
 from tests.corpus.program import PROGRAMS
 
 pytestmark = pytest.mark.filterwarnings(
@@ -23,7 +23,7 @@ COUNT = 2
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_first_derivatives(name):
-    trial = Trial(name, "f64")
+    trial = in_f64(name)
     recorder = _recorded(trial, trial.run)
     outputs = [cell.field for cell in trial.make.outputs]
     _compare(trial, recorder, outputs)
@@ -33,7 +33,7 @@ def test_first_derivatives(name):
 @pytest.mark.parametrize("name", list(PROGRAMS)[::8])
 @pytest.mark.usefixtures("quick_code")
 def test_second_derivatives(name):
-    trial = Trial(name, "f64")
+    trial = in_f64(name)
     inputs = [cell.field for cell in trial.make.inputs]
     seeds = parts(trial.make.inputs, trial.direction)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
-from dsim.backends.llvm import chains, ranges, stops, strips, widths
+from dsim.backends.llvm import chains, poll_intervals, ranges, stops, strips, widths
 from dsim.backends.llvm.arithmetic.wrapping import wraps
 from dsim.backends.llvm.cost import known_trips
 from dsim.backends.llvm.memory import windows
@@ -60,7 +60,7 @@ class Carried:
 def count(w: Writer, s: For) -> None:
     """A `For`."""
     start, stop = w.exact(s.start), w.exact(s.stop)
-    every = stops.every(s) if w.target.polls else 0
+    every = poll_intervals.every(s) if w.target.polls else 0
     results = counted(w, s, start, stop, w.values(s.init), every)
     for var, value in zip(s.results, results, strict=True):
         w.env[var] = value
@@ -80,13 +80,13 @@ def counted(
         s, start, stop = replace(s, step=1), w.plus(stop, 1), w.plus(start, 1)
     if every * abs(s.step) > MOST:  # there are a few times as many trips at most
         every = 0
-    if not every or not stops.innermost(s):
+    if not every or not poll_intervals.innermost(s):
         return _trips(w, s, start, stop, init, every)
 
     def blocks() -> tuple[str, ...]:
         return stops.in_blocks(w, s, every, (start, stop), init, lambda *some: _trips(w, s, *some))
 
-    if not w.loops or known_trips(s) is not None or not stops.repeatable(s):
+    if not w.loops or known_trips(s) is not None or not poll_intervals.repeatable(s):
         return blocks()
     edges = (start, stop) if s.step > 0 else (stop, start)
     most = every * abs(s.step)
@@ -142,7 +142,7 @@ def _one_by_one(w: Writer, s: For, part: _Part, init: tuple[str, ...], every: in
     f.open(body)
     index = counter.index(f, number)
     bind_index(w, s.index, index if rotated is None else rotated(index))
-    around, w.chains = w.chains, chains.find(s, w.deferred) if stops.innermost(s) else None
+    around, w.chains = w.chains, chains.find(s, w.deferred) if poll_intervals.innermost(s) else None
     values = w.trip(s.body)
     w.chains = around
     following = f.let(f"add {counter.flags}i64 {number}, {counter.step}")
@@ -196,7 +196,7 @@ def _hint(w: Writer, s: For | While) -> str:
     short = trips is not None and trips < widths.SHORTEST
     if short or len(s.body.statements) > _LONGEST or wraps(s, w.near):
         return _scalar(w)
-    if isinstance(s, For) and not s.carried and stops.innermost(s):
+    if isinstance(s, For) and not s.carried and poll_intervals.innermost(s):
         return _metadata(w, '"llvm.loop.interleave.count", i32 1')
     return ""
 
@@ -254,13 +254,13 @@ def bind_index(w: Writer, v: Var, index: str) -> None:
 
 def repeat(w: Writer, s: While) -> None:
     """A `While`."""
-    ends = stops.bound(s)
-    if not w.target.polls or stops.short(s):
+    ends = poll_intervals.bound(s)
+    if not w.target.polls or poll_intervals.short(s):
         results = _repeated(w, s)
     elif ends is None:
-        results = _repeated(w, s, stops.copies(s))
+        results = _repeated(w, s, poll_intervals.copies(s))
     else:
-        edges, most = (w.exact(ends[0]), w.exact(ends[1])), stops.block_of(s)
+        edges, most = (w.exact(ends[0]), w.exact(ends[1])), poll_intervals.block_of(s)
         results = stops.either(w, edges, most, s.carried, lambda: _repeated(w, s), lambda: _repeated(w, s, 1))
     w.env.update(zip(s.results, results, strict=True))
 

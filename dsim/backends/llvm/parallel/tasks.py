@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from dsim.analysis.affine import Affine
-from dsim.backends.llvm import frame, loops, partials, ranges, stops
+from dsim.backends.llvm import frame, loops, partials, poll_intervals, ranges, stops
 from dsim.backends.llvm.float_mode import FloatMode
 from dsim.backends.llvm.kernel import KernelWriter, Task, close_body, settle
 from dsim.backends.llvm.memory import buffers
@@ -78,7 +78,7 @@ def _write_body(k: KernelWriter, task: Task, s: Schedule, name: str, *, shared: 
     later = loop.index in k.wishes.deferred
     if later:
         w.start_flag()
-    carried = loops.counted(w, loop, first, last, init, stops.every_inside(loop))
+    carried = loops.counted(w, loop, first, last, init, poll_intervals.every_inside(loop))
     if later:
         w.look_at_flag(k.number(loop))
     partials.stop(w, s.partials, carried)
@@ -112,8 +112,8 @@ def _write_chunk(k: KernelWriter, task: Task, s: Schedule, slots: _Slots) -> Non
     if s.atomic:
         alone = f.let(f"icmp eq i64 {chunk.count}, 1")
         callee = f.let(f"select i1 {alone}, ptr @{task.name}, ptr @{task.name}_shared")
-    length, fused = stops.every(task.loop), k.wishes.copies
-    asks = length > 0 and not stops.every_inside(task.loop)
+    length, fused = poll_intervals.every(task.loop), k.wishes.copies
+    asks = length > 0 and not poll_intervals.every_inside(task.loop)
 
     def run(first: str, last: str) -> None:
         if asks:
