@@ -12,6 +12,7 @@ from dsim.ir.ranges import known_trips
 from dsim.ir.walk import statements
 
 Interval = tuple[int, int]  # both ends included
+COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
 
 
 class Intervals:
@@ -49,6 +50,22 @@ class Intervals:
         lowest = -(1 << (bits - 1)) if signed else 0
         if found is not None and lowest <= found[0] and found[1] < lowest + (1 << bits):  # no overflow
             self._known[s.var.name] = found
+
+    def holds(self, s: Let) -> bool | None:
+        """Whether the comparison `s` holds; None if that is unknown, or `s` is none."""
+        if s.op not in COMPARISONS:
+            return None
+        x, y = map(self.of, s.args)
+        if x is None or y is None:
+            return None
+        match s.op:
+            case "lt" | "ge":
+                less = True if x[1] < y[0] else False if x[0] >= y[1] else None
+            case "gt" | "le":
+                less = True if y[1] < x[0] else False if y[0] >= x[1] else None
+            case _:
+                less = False if x[1] < y[0] or y[1] < x[0] else True if x == y and x[0] == x[1] else None
+        return less if less is None or s.op in ("lt", "gt", "eq") else not less
 
     def _value(self, s: Let) -> Interval | None:
         known = [self.of(a) for a in s.args]

@@ -10,6 +10,7 @@ from dsim.ir.nodes import KernelIR
 from dsim.passes.common_subexpression_elimination import eliminate_common_subexpressions
 from dsim.passes.constant_folding import fold_constants
 from dsim.passes.dead_code_elimination import eliminate_dead_code
+from dsim.passes.guards_to_bounds import guards_to_bounds
 from dsim.passes.index_set_splitting import split_index_sets
 from dsim.passes.inline import inline
 from dsim.passes.loop_invariant_code_motion import move_loop_invariants
@@ -36,10 +37,12 @@ def simplify(kernel: KernelIR) -> KernelIR:
 def finish(kernel: KernelIR) -> KernelIR:
     """A simplified kernel lowered for machine code.
 
-    Calls are inlined, rows rerolled, index sets split, short loops unrolled, and reductions promoted.
+    Calls are inlined, rows rerolled, guards moved into bounds, index sets split, short loops unrolled, and
+    reductions promoted.
     """
     kernel = without_calls(kernel)
     kernel = _cleaned(kernel, reroll_rows(kernel))
+    kernel = _cleaned(kernel, guards_to_bounds(kernel))
     return _lowered(_cleaned(kernel, split_index_sets(kernel)))
 
 

@@ -5,12 +5,8 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
-from dsim.backends.cpu.machine import compile_kernel
-from dsim.backends.reference.source import run
-from dsim.ir.check import check
 from dsim.ir.nodes import For, KernelIR, Let, Memory
 from dsim.ir.show import show
 from dsim.ir.term import Term
@@ -20,23 +16,12 @@ from dsim.passes.index_set_splitting import split_index_sets
 from dsim.passes.parallelization import parallel
 from dsim.passes.simplify import finish, simplify
 from tests.building import Building
+from tests.passes import agreement
 
 
 def agree(kernel: KernelIR, *args: object) -> KernelIR:
-    """The kernel cut, after a comparison of what it computes; all numbers are whole, so sums are exact."""
-    kernel = parallel(simplify(kernel))
-    after = split_index_sets(kernel)
-    check(after)
-    rng = np.random.default_rng(3)
-    start = {m.key: rng.integers(-4, 5, m.shape).astype(m.type.numpy) for m in kernel.memories}
-    wanted, got, compiled = ({key: a.copy() for key, a in start.items()} for _ in range(3))
-    run(kernel, wanted, args)
-    run(after, got, args)
-    compile_kernel(finish(kernel)).bind(compiled)(*args)
-    for key, values in wanted.items():
-        np.testing.assert_array_equal(got[key], values)
-        np.testing.assert_array_equal(compiled[key], values)
-    return after
+    """The kernel cut, after a comparison of what it computes."""
+    return agreement.agree(kernel, split_index_sets, *args)
 
 
 def remainders(kernel: KernelIR) -> list[int]:
