@@ -214,7 +214,7 @@ class Integers:
             case ("lt" | "le" | "gt" | "ge" | "eq" | "ne", (a, b)) if a.type.is_integer and b.type.is_integer:
                 x, y = self.form(a), self.form(b)
                 if self._exact(x, self.params) and self._exact(y, self.params):
-                    self.conditions[s.var.name] = _compared(s.op, x, y)
+                    self.conditions[s.var.name] = _compared(s.op, x, y, self.extent(x - y))
             case "band", (a, b):
                 (yes_a, _), (yes_b, _) = self.known(a), self.known(b)
                 self.conditions[s.var.name] = (yes_a + yes_b, ())
@@ -280,8 +280,13 @@ def _divisor(op: str, args: tuple[Affine, ...]) -> int | None:
             return mask + 1 if mask >= 0 and mask & (mask + 1) == 0 else None
 
 
-def _compared(op: str, a: Affine, b: Affine) -> tuple[Facts, Facts]:
+def _compared(op: str, a: Affine, b: Affine, extent: Range) -> tuple[Facts, Facts]:
+    """Forms that are at least 0 if the comparison holds, and if not; `extent` is the range of ``a - b``.
+
+    What is not equal is less, or greater, where the other one is impossible: the first index of a loop.
+    """
     less, greater = b - a, a - b
+    unequal = (*((greater + -1,) if extent[0] >= 0 else ()), *((less + -1,) if extent[1] <= 0 else ()))
     match op:
         case "lt":
             return (less + -1,), (greater,)
@@ -292,9 +297,9 @@ def _compared(op: str, a: Affine, b: Affine) -> tuple[Facts, Facts]:
         case "ge":
             return (greater,), (less + -1,)
         case "eq":
-            return (less, greater), ()
+            return (less, greater), unequal
         case _:
-            return (), (less, greater)
+            return unequal, (less, greater)
 
 
 def _product(a: Range, b: Range) -> Range:

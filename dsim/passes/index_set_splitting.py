@@ -2,7 +2,8 @@
 
 ``for j in 0..n: y[j] = x[(j + 1) % n]`` becomes a loop over both ends of the range, and one over the rest, in
 which ``(j + 1) % n`` is ``j + 1``: neighbours lie next to each other there, which loads, vectors and sums of
-neighbours in registers need. A clamped neighbour, ``min(j + 1, n - 1)``, is decided likewise.
+neighbours in registers need. A clamped neighbour, ``min(j + 1, n - 1)``, is decided likewise. So is a branch
+at the border, ``if j > 0: … else: …``, where the loop adds to neighbours.
 
 Only parallel loops are cut, since their ends then run first. An access that may be out of bounds must be so
 in all iterations or in none, so that the first iteration finds the fault that it found before.
@@ -13,8 +14,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from dsim.analysis.guards import Fact, Guards, compares
 from dsim.analysis.intervals import Intervals
-from dsim.ir.build import Builder, Names, const
+from dsim.ir.build import FALSE, TRUE, Builder, Names, const
 from dsim.ir.copying import Copier
 from dsim.ir.nodes import Accumulate, Atom, Block, Const, For, If, KernelIR, Let, Load, Statement, Store, Var
 from dsim.ir.ranges import known_trips
@@ -28,8 +30,8 @@ _DECIDABLE = ("mod", "min", "max")
 
 
 def split_index_sets(kernel: KernelIR) -> KernelIR:
-    """`kernel` with loops cut where indices wrap around; `kernel` itself if there is none."""
-    if not any(map(_wraps, statements(kernel.body))):
+    """`kernel` with loops cut where indices wrap around or border; `kernel` itself if there is none."""
+    if not any(_wraps(s) or compares(s) for s in statements(kernel.body)):
         return kernel
     splitter = _Splitter(kernel)
     body = splitter.block(kernel.body)
@@ -46,6 +48,8 @@ class _Splitter:
         self.builder = Builder(Names(bound_names(kernel)))
         self.names = Renaming()
         self.intervals = Intervals()
+        self.guards = Guards(kernel)
+        self.sums = {s.var for s in statements(kernel.body) if isinstance(s, Let) and s.op in ("add", "sub")}
         self.changed = False
         self.cutting = True
 
@@ -104,7 +108,8 @@ class _Splitter:
     def width(self, s: For) -> int:
         """How many iterations to cut off at each end of `s`; 0: none."""
         inside = tuple(statements(s.body))
-        if not any(map(_wraps, inside)) or not self.splits(s, inside):
+        pays = any(map(_wraps, inside)) or (any(map(compares, inside)) and any(map(self.scatters, inside)))
+        if not pays or not self.splits(s, inside):
             return 0
         counts = [self.decided(s, inside, width) for width in range(_WIDEST + 1)]
         width = counts.index(max(counts))
@@ -122,11 +127,11 @@ class _Splitter:
             return False
         if len(inside) > _LONGEST or not all(map(self.simple, inside)):
             return False
-        known = self.intervals.copy()
-        known.enter(s)
-        for _ in _noted(inside, known):
-            pass
-        return _uniform(s.body, known, _varying(s), True)
+        return _Uniformity(s, inside, self.intervals, self.guards).of(s.body, always=True)
+
+    def scatters(self, s: Statement) -> bool:
+        """Whether `s` adds to the neighbour of an element."""
+        return isinstance(s, Accumulate) and not self.sums.isdisjoint(s.index)
 
     def simple(self, s: Statement) -> bool:
         """Whether `s` has no effect that depends on the order of iterations."""
@@ -137,26 +142,57 @@ class _Splitter:
         return isinstance(s, Let | Load | Store | If)
 
 
-def _uniform(b: Block, known: Intervals, varying: set[Var], always: bool) -> bool:
-    """Whether each access of a block is in bounds in all iterations of a loop, or in none.
+class _Uniformity:
+    """Whether each access in a loop is in bounds in all iterations, or in none."""
 
-    `always` says that the block runs in all iterations.
-    """
-    for s in b.statements:
-        if isinstance(s, Load | Store | Accumulate) and not (s.memory.private and s.site < 0):
-            for length, a in zip(s.memory.shape, s.index, strict=True):
-                at = known.of(a)
-                inside = length is not None and at is not None and at[0] >= 0 and at[1] < length
-                if not inside and (a in varying or not always):
+    def __init__(self, s: For, inside: tuple[Statement, ...], around: Intervals, guards: Guards) -> None:
+        self.loop, self.inside, self.around, self.guards = s, inside, around, guards
+        self.varying = _varying(s)
+        self._known: dict[frozenset[Fact], Intervals] = {}
+
+    def of(self, b: Block, *, always: bool, facts: frozenset[Fact] = frozenset()) -> bool:
+        """The same of the accesses in `b`, which runs where `facts` are so; `always`: in all iterations."""
+        for s in b.statements:
+            if isinstance(s, Load | Store | Accumulate) and not (s.memory.private and s.site < 0):
+                for length, a in zip(s.memory.shape, s.index, strict=True):
+                    if not self.is_inside(a, length, facts) and (a in self.varying or not always):
+                        return False
+            if isinstance(s, If):
+                sides = ((s.then, True), (s.orelse, False))
+                of_sides = (
+                    self.of(inner, always=False, facts=facts | self.guards.facts(s.cond, truth))
+                    for inner, truth in sides
+                )
+                if not all(of_sides):
                     return False
-        runs = always and isinstance(s, For) and bool(known_trips(s))
-        if not all(_uniform(inner, known, varying, runs) for inner in blocks(s)):
-            return False
-    return True
+                continue
+            runs = always and isinstance(s, For) and bool(known_trips(s))
+            if not all(self.of(inner, always=runs, facts=facts) for inner in blocks(s)):
+                return False
+        return True
+
+    def is_inside(self, a: Atom, length: int | None, facts: frozenset[Fact]) -> bool:
+        at = self.where(facts).of(a)
+        return length is not None and at is not None and at[0] >= 0 and at[1] < length
+
+    def where(self, facts: frozenset[Fact]) -> Intervals:
+        """The intervals in the iterations in which `facts` are so."""
+        known = self._known.get(facts)
+        if known is None:
+            known = self._known[facts] = self.around.copy()
+            for s in (self.loop, *self.inside):
+                if isinstance(s, For):
+                    known.enter(self.guards.shortened(s, facts))
+                elif isinstance(s, Let):
+                    known.note(s)
+        return known
 
 
 def _sum(s: Let, known: Intervals) -> tuple[Atom, int] | None:
-    """The atom and the number whose sum ``s.var`` is in all iterations, if `s` wraps or clamps an index."""
+    """The atom and the number whose sum ``s.var`` is in all iterations, if `s` wraps, clamps or compares."""
+    if compares(s):
+        holds = known.holds(s)
+        return None if holds is None else (TRUE if holds else FALSE, 0)
     if not _wraps(s):
         return None
     a, b = s.args

@@ -44,6 +44,21 @@ def test_guards_prove() -> None:
     assert [found.holds((n,)) for n in (-5, 0, 8, 9)] == [True, True, True, False]
 
 
+def test_what_is_not_the_first_or_last_index_is_further_inside() -> None:
+    p = Program()
+    x = p.field("x", 8)
+    with p.loop("i", 0, 8) as i:
+        with p.when(i.op("ne", 0)):
+            p.load(x, i - 1)
+        with p.when(i.op("eq", 7).op("bnot")):
+            p.load(x, i + 1)
+        with p.when(i.op("ne", 1)):
+            p.load(x, i - 1)
+        with p.when(i.op("ne", 0)):
+            p.load(x, i - 2)
+    assert list(bounds(p.kernel()).sites.values()) == ["proved", "proved", "checked", "checked"]
+
+
 def test_data_is_checked_and_clamped_or_wrapped_data_is_proved() -> None:
     p = Program()
     x, ends = p.field("x", 8), p.field("ends", 8, type=i32)

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from dsim.ir.nodes import For, KernelIR, Let, Memory
+from dsim.analysis.bounds import bounds
+from dsim.ir.nodes import For, If, KernelIR, Let, Memory
 from dsim.ir.show import show
 from dsim.ir.term import Term
 from dsim.ir.types import f64, i32, u8
@@ -146,6 +147,69 @@ def test_an_index_that_is_a_parameter_everywhere() -> None:
     assert remainders(agree(k.kernel(), 2)) == [1, 0]
 
 
+def bordered(kind: str, n: int = 20) -> KernelIR:
+    """The adjoint of a stencil whose neighbours outside of the grid are left out."""
+    k = Building("bordered")
+    x, y, z = k.field("x", n), k.field("y", n), k.field("z", n)
+    with k.loop("i", 0, n) as loop:
+        i = loop.i
+        inner, skip = (i > 0).op("band", i < n - 1), i.op("eq", 0).op("bor", i.op("eq", n - 1))
+
+        def scatter() -> None:
+            k.accumulate(y, i - 1, k.load(x, i))
+            k.accumulate(y, i + 1, k.load(x, i))
+
+        def border() -> None:
+            k.accumulate(y, i, k.load(x, i) * 2.0)
+
+        if kind == "else":
+            k.branch(inner, scatter, border)
+        elif kind == "skip":
+            k.branch(skip, border, scatter)
+        elif kind == "sides":
+            k.branch(i > 0, lambda: k.accumulate(y, i - 1, k.load(x, i)))
+            k.branch(i < n - 1, lambda: k.accumulate(y, i + 1, k.load(x, i)))
+            border()
+        else:  # no neighbours
+            k.branch(inner, border, lambda: k.store(z, i, 1.0))
+    return k.kernel()
+
+
+def branches(kernel: KernelIR) -> list[int]:
+    """The number of branches in each loop, once constants are folded."""
+    return [
+        sum(isinstance(t, If) for t in statements(s.body))
+        for s in statements(simplify(kernel).body)
+        if isinstance(s, For)
+    ]
+
+
+@pytest.mark.parametrize(("kind", "ends"), [("else", 1), ("skip", 1), ("sides", 2)])
+def test_branches_at_the_border(kind: str, ends: int) -> None:
+    assert branches(agree(bordered(kind))) == [ends, 0]
+    assert all(s == "proved" for s in bounds(finish(parallel(simplify(bordered(kind))))).sites.values())
+
+
+def test_branches_at_the_border_of_a_loop_without_neighbours_are_left() -> None:
+    kernel = parallel(simplify(bordered("alone")))
+    assert split_index_sets(kernel) is kernel
+
+
+@pytest.mark.parametrize("guard", ["lt", "ne"])
+def test_accesses_that_a_guard_does_not_protect_are_left(guard: str) -> None:
+    """The first fault is the same as before: of an access that fails in some iterations."""
+    k = Building()
+    x, y = k.field("x", 20), k.field("y", 20)
+    with k.loop("i", 0, 20) as loop:
+        k.branch(
+            loop.i.op(guard, 19),
+            lambda: k.accumulate(y, loop.i - 1, k.load(x, loop.i)),
+            lambda: k.accumulate(y, loop.i, 1.0),
+        )
+    kernel = parallel(simplify(k.kernel()))
+    assert split_index_sets(kernel) is kernel
+
+
 class Random:
     """A kernel with stencils over one or two axes, with conditions and several targets."""
 
@@ -189,6 +253,44 @@ class Random:
                 lambda: k.accumulate(z, *self.place(indices), value),
             )
         k.accumulate(z, *self.place(indices), value)
+
+
+class RandomBorders(Random):
+    """The same with branches on the indices, which keep all accesses inside of the grid."""
+
+    def body(self, indices: tuple[Term, ...]) -> None:
+        k, (x, y, z) = self.k, self.fields
+        for _ in range(self.random.randrange(1, 4)):
+            shifts = [self.random.choice((0, 1, -1, 2, -3)) for _ in indices]
+            place = tuple(i + shift for i, shift in zip(indices, shifts, strict=True))
+            value = k.load(x, *indices)
+            target, other = self.random.sample((y, z), 2)
+            k.branch(
+                self.inside(indices, shifts),
+                lambda place=place, target=target, value=value: k.accumulate(target, *place, value),
+                self.random.choice((lambda: None, lambda other=other: k.accumulate(other, *indices, 1.0))),
+            )
+
+    def inside(self, indices: tuple[Term, ...], shifts: list[int]) -> Term:
+        parts = []
+        for i, shift, n in zip(indices, shifts, self.shape, strict=True):
+            low, high = max(0, -shift), n - 1 - max(0, shift)
+            parts += self.random.choice(
+                (
+                    [i.op("ge", low), i.op("le", high)],
+                    [(i + shift).op("ge", 0), i + shift < n],
+                    [(i < low).op("bor", i > high).op("bnot")],
+                )
+            )
+        found = parts[0]
+        for part in parts[1:]:
+            found = found.op("band", part)
+        return found
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_random_borders(seed: int) -> None:
+    agree(RandomBorders(seed).k.kernel())
 
 
 @pytest.mark.slow
