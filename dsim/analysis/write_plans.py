@@ -100,10 +100,11 @@ class _Planner:
             return Plan("plain", op)
         plan: Plan | None = None
         if op and not any(map(_old, shared)):
-            deferred = self._unobserved(shared, accesses)
-            plan = (self._reduce(shared, op) if deferred else None) or self._window(shared, op)
-            if plan is None and deferred:
-                plan = self._private([a for a in writes if a.op], op)
+            plan = self._reduce(shared, op) if self._unobserved(shared, accesses) else None
+            plan = plan or self._window(shared, op)
+            everything = [a for a in writes if a.op]  # goes to the private copy, also what is not shared
+            if plan is None and self._unobserved(everything, accesses):
+                plan = self._private(everything, op)
         return plan or Plan("atomic", op)
 
     def _shared(self, writes: list[Access]) -> list[Access]:
@@ -119,12 +120,14 @@ class _Planner:
                     break
         return list(found)
 
-    def _unobserved(self, shared: list[Access], accesses: list[Access]) -> bool:
-        """Whether no other access of an iteration touches the elements that `shared` accumulates to."""
+    def _unobserved(self, accumulations: list[Access], accesses: list[Access]) -> bool:
+        """Whether no other access of an iteration touches the elements that are accumulated to."""
         others = {(o.form, o.kind): o for o in accesses if o.kind != "accumulate" or _old(o)}.values()
-        if any(a.kind == "store" for a in shared):
+        if any(a.kind == "store" for a in accumulations):
             return False
-        return not any(self.dependence.within_trip(a, o, self.loop.depth) for a in shared for o in others)
+        return not any(
+            self.dependence.within_trip(a, o, self.loop.depth) for a in accumulations for o in others
+        )
 
     def _reduce(self, shared: list[Access], op: str) -> Plan | None:
         if any(v.name not in self.hulls.free for a in shared for form in a.index for v, _ in form.terms):

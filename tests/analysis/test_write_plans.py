@@ -39,6 +39,18 @@ def test_gravity_adjoint_is_private() -> None:
     assert [(str(a), str(b)) for a, b in plan.box] == [("0", "2048"), ("0", "2")]
 
 
+def test_what_an_iteration_reads_is_not_private() -> None:
+    """A private copy takes all that is added to a memory, also to elements that no other iteration has."""
+    p = Program()
+    bar = p.field("u", 402, derivative=BAR)
+    with p.loop("i", 0, 400) as i:
+        seed = p.load(bar, i + 2)
+        p.store(bar, i + 2, value=0.0)
+        p.add(bar, i.op("mod", 2), value=seed)
+        p.add(bar, i + 2, value=seed * 0.5)
+    assert plans(p.kernel())["u.bar"].kind == "atomic"
+
+
 def test_wave_adjoint_is_a_window() -> None:
     p = Program()
     t, n = p.param("t"), 256

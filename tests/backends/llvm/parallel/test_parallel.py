@@ -173,6 +173,28 @@ def test_private_copies() -> None:
     same(kernel, scattered(100), rtol=1e-10)
 
 
+@pytest.mark.parametrize("what", ["load", "store", "old value", "old value alone"])
+def test_sums_that_their_iteration_reads_are_not_in_a_copy(what: str) -> None:
+    """Each iteration adds to elements of all, and to one of its own, which it reads or sets as well."""
+    n, k = N // 3, Building()
+    y, z = k.field("y", n + 2), k.field("z", n)
+    with k.loop("i", 0, n) as loop:
+        own = loop.i + 2
+        k.accumulate(y, loop.i.op("mod", 2), 1.0)
+        if what != "old value alone":
+            k.accumulate(y, own, 3.0)
+        if what == "load":
+            k.store(z, loop.i, k.load(y, own))
+        elif what == "store":
+            k.store(y, own, 5.0)
+            k.accumulate(y, own, 1.0)
+        else:
+            k.store(z, loop.i, k.swap_in(y, own, 2.0))
+    assert plans(marked_parallel(k.kernel()))["y"] == "atomic"
+    for threads in (2, 16):
+        same(k.kernel(), {"y": np.arange(n + 2.0), "z": np.zeros(n)}, threads=threads)
+
+
 def test_a_private_copy_of_a_part_that_a_parameter_chooses() -> None:
     k = Building()
     x, at, y, t = k.field("x", N), k.field("at", N, type=i32), k.field("y", 5, 50), k.param("t", i32)
