@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from dsim.analysis.intervals import COMPARISONS, Intervals
+from dsim.analysis.intervals import Intervals
 from dsim.ir.build import const
 from dsim.ir.nodes import Atom, Const, For, KernelIR, Let, Statement, Var
+from dsim.ir.operators import COMPARISONS, MIRRORED, NEGATED
 from dsim.ir.ranges import known_trips
 from dsim.ir.types import u1
 from dsim.ir.walk import statements
-
-_EXCHANGED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le", "eq": "eq", "ne": "ne"}
-_NEGATED = {"lt": "ge", "ge": "lt", "le": "gt", "gt": "le", "eq": "ne", "ne": "eq"}
 
 Fact = tuple[Let, bool]  # a comparison of integers, and whether it holds
 _Condition = tuple[str, int]  # an operation, and the number that an index is compared with
@@ -76,10 +74,10 @@ class Guards:
     def _condition(self, fact: Fact, index: Var) -> _Condition | None:
         """A fact as a comparison of `index` with a number; None where it is something else."""
         s, truth = fact
-        op = s.op if truth else _NEGATED[s.op]
+        op = s.op if truth else NEGATED[s.op]
         a, b = s.args
         if isinstance(a, Const):
-            a, b, op = b, a, _EXCHANGED[op]
+            a, b, op = b, a, MIRRORED[op]
         here, there = self.intervals.of(a), self.intervals.of(index)
         if not isinstance(b, Const) or here is None or there is None or not self._is_shifted(a, index):
             return None

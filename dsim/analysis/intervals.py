@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dsim.ir.nodes import Atom, Const, For, KernelIR, Let, Memory, Var, While
+from dsim.ir.operators import COMPARISONS
 from dsim.ir.ranges import known_trips
 from dsim.ir.walk import statements
 
 Interval = tuple[int, int]  # both ends included
-COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
 
 
 class Intervals:

@@ -11,6 +11,10 @@ from dsim.ir.primitive import Ends, Instruction, Primitive, Spelling
 from dsim.ir.term import Term, select
 
 ANY, POSITIVE = (-2.0, 2.0), (0.2, 3.0)
+# Each comparison with its arguments exchanged, and the one that holds where it does not (of numbers but NaN).
+MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
+NEGATED = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt", "eq": "ne", "ne": "eq"}
+COMPARISONS = tuple(MIRRORED)
 ROUNDED = Ends("rounded here", "rounding has derivative 0: leave it out")
 _COMPARED = Ends(
     "only compared here", "a comparison has no derivative: let the number itself enter the result"

@@ -7,9 +7,9 @@ import random
 
 import pytest
 
-from dsim.analysis.intervals import COMPARISONS
 from dsim.ir.build import const
 from dsim.ir.nodes import For, If, KernelIR
+from dsim.ir.operators import COMPARISONS
 from dsim.ir.show import show
 from dsim.ir.term import Term
 from dsim.ir.types import i32, i64, u8, u32

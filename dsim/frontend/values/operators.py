@@ -30,6 +30,7 @@ from dsim.frontend.values.values import (
 )
 from dsim.ir.build import const
 from dsim.ir.nodes import Const
+from dsim.ir.operators import MIRRORED
 from dsim.ir.types import i64, u1, u64
 
 SIGNS: dict[type, str] = {
@@ -49,7 +50,6 @@ EXACT: dict[str, Callable[..., Any]] = {
 _ARITHMETIC = {"+": "add", "-": "sub", "*": "mul", "//": "floordiv", "%": "mod"}
 _BITS = {"&": "band", "|": "bor", "^": "bxor"}
 _SHIFTS = {"<<": "shl", ">>": "shr"}
-_MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
 COMPARISONS = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
 
 
@@ -231,7 +231,7 @@ def compare(e: Emitter, op: str, a: Scalar, b: Scalar, hint: str = "t") -> Scala
 def _compare_with_u64(e: Emitter, op: str, a: Scalar, b: Scalar, hint: str) -> Scalar:
     """Comparison `op` of a u64 and a signed integer, for which no type holds all values of both."""
     if e.type_of(a).kind != "int":
-        return _compare_with_u64(e, _MIRRORED[op], b, a, hint)
+        return _compare_with_u64(e, MIRRORED[op], b, a, hint)
     negative = e.let("lt", e.atom(a), const(0, e.type_of(a)))
     holds = e.let(op, e.atom(a, u64), e.atom(b, u64))
     if op in ("lt", "le", "ne"):

@@ -5,12 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
-from dsim.backends.cpu.machine import compile_kernel
-from dsim.backends.reference.source import run
-from dsim.ir.check import check
 from dsim.ir.nodes import Accumulate, For, KernelIR, Load
 from dsim.ir.show import show
 from dsim.ir.types import f32
@@ -18,8 +14,9 @@ from dsim.ir.walk import statements
 from dsim.passes.dead_code_elimination import eliminate_dead_code
 from dsim.passes.parallelization import parallel
 from dsim.passes.rerolling.loops import reroll_rows
-from dsim.passes.simplify import finish, simplify
+from dsim.passes.simplify import simplify
 from tests.building import Building
+from tests.passes.agreement import agree
 from tests.passes.rerolling.layers import Layer
 
 N = 9  # columns of most matrices here
@@ -27,20 +24,8 @@ N = 9  # columns of most matrices here
 
 def rerolled(kernel: KernelIR) -> KernelIR:
     """The kernel with loops, after a comparison on whole numbers, whose sums are exact."""
-    kernel = parallel(simplify(kernel))
-    after = reroll_rows(kernel)
-    check(after)
-    rng = np.random.default_rng(3)
-    start = {m.key: rng.integers(-4, 5, m.shape).astype(m.type.numpy) for m in kernel.memories}
-    wanted, got, compiled = ({key: a.copy() for key, a in start.items()} for _ in range(3))
     arguments = [p.type.numpy.type(2) for p in kernel.params]
-    run(kernel, wanted, arguments)
-    run(after, got, arguments)
-    compile_kernel(finish(kernel)).bind(compiled)(*arguments)
-    for key, values in wanted.items():
-        np.testing.assert_array_equal(got[key], values)
-        np.testing.assert_array_equal(compiled[key], values)
-    return eliminate_dead_code(after)
+    return eliminate_dead_code(agree(kernel, reroll_rows, *arguments))
 
 
 def layer(*change: Callable[[Building], None], rows: int = 5, columns: int = N, first: int = 0) -> KernelIR:
