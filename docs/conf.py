@@ -1,5 +1,6 @@
 """How Sphinx builds the documentation (`make docs`). It fetches nothing from the net."""
 
+import gc
 import sys
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,9 @@ from dsim._version import __version__
 
 sys.path.insert(0, str(Path(__file__).parent))
 from collect import collect
+
+# Trees of documents are cycles that live long: Python would look for garbage in them after every 700 objects.
+gc.set_threshold(200_000)
 
 project = "dsim"
 author = "the dsim contributors"

@@ -34,8 +34,10 @@ _LONG = (
 
 _YIELDING = 10  # how nice the other processes are
 
-# The idle threads of a parallel loop sleep: turning in circles, they would keep a core from other processes.
+# Idle threads would turn in circles and keep a core from other processes: those of parallel loops sleep, and
+# BLAS, whose matrices are small in tests, has none.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -17,10 +17,11 @@ Equality ignores `origin` and `site`. Atoms and memories are defined in `values.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 from dsim.diagnostics import Span
+from dsim.ir.record import record
 from dsim.ir.values import NOWHERE, Atom, Memory, Origin, Var
 from dsim.ir.values import Const as Const
 from dsim.ir.values import MemoryKey as MemoryKey
@@ -36,15 +37,22 @@ def _site() -> int:
     return field(default=-1, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class _Walked:
+    """What `walk.statements` found in a block, kept for the next pass that asks."""
+
+    __slots__ = ("preorder",)
+    preorder: tuple[Statement, ...]
+
+
+@record
+class Block(_Walked):
     """Statements in order, then the values that the block yields to the enclosing statement."""
 
     statements: tuple[Statement, ...]
     yields: tuple[Atom, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Let:
     """``var = op(*args)``: one primitive. A cast's target is the type of `var`."""
 
@@ -54,7 +62,7 @@ class Let:
     origin: Origin = _origin()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Load:
     """``var = memory[index]``."""
 
@@ -65,7 +73,7 @@ class Load:
     site: int = _site()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Store:
     """``memory[index] = value``."""
 
@@ -76,7 +84,7 @@ class Store:
     site: int = _site()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Accumulate:
     """``memory[index] = op(memory[index], value)``, atomically; `old` binds the value before, if used."""
 
@@ -89,7 +97,7 @@ class Accumulate:
     site: int = _site()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Residual:
     """What a buffer of an adjoint saves in the forward sweep for the backward sweep.
 
@@ -107,7 +115,7 @@ class Residual:
     of: Memory | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Alloc:
     """Makes the private `memory`, filled with zeros; it lives to the end of the enclosing block.
 
@@ -121,7 +129,7 @@ class Alloc:
     saves: Residual | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class UndoLog:
     """Makes the private `log`, empty: an undo log of old values of elements of `memory`.
 
@@ -136,7 +144,7 @@ class UndoLog:
     beside: Memory | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Append:
     """Appends an entry, the index and the present value of ``memory[index]``, to the `log` of `memory`."""
 
@@ -147,7 +155,7 @@ class Append:
     site: int = _site()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LogMark:
     """``var`` = the number of entries of `log` at this point (an i64)."""
 
@@ -156,7 +164,7 @@ class LogMark:
     origin: Origin = _origin()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RollBack:
     """Removes the newest entry of `log` and restores its value in `memory`, until `mark` entries are left."""
 
@@ -166,7 +174,7 @@ class RollBack:
     origin: Origin = _origin()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Compact:
     """Drops entries of `log` that no roll-back needs any more: none to a point after `mark` will follow.
 
@@ -179,7 +187,7 @@ class Compact:
     origin: Origin = _origin()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class If:
     """Runs one of two blocks; `results` are what it yields."""
 
@@ -190,7 +198,7 @@ class If:
     origin: Origin = _origin()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class For:
     """``for index in range(start, stop, step)``, carrying values from trip to trip.
 
@@ -215,7 +223,7 @@ class For:
     origin: Origin = _origin()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class While:
     """Runs `body` while `condition` yields true; `carried` is in scope in both; the rest is as in `For`.
 
@@ -232,7 +240,7 @@ class While:
     ends: bool = field(default=False, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Print:
     """Prints `parts`, text and values in order, then `end`.
 
@@ -246,7 +254,7 @@ class Print:
     formats: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Assert:
     """Reports a fault when `cond` is false; `parts` and `formats` make its message, as in `Print`.
 
@@ -261,7 +269,7 @@ class Assert:
     code: str = "assertion"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Probe:
     """Writes `value` to row `slot` of the probe buffer `memory`; the kernel computes the same without it.
 
@@ -293,7 +301,7 @@ class Probe:
     origin: Origin = _origin()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Derive:
     """The derivative of a pure function, inside a kernel; `autodiff.expand` replaces it.
 
@@ -312,7 +320,7 @@ class Derive:
     origin: Origin = _origin()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Rule:
     """How a `Call` is differentiated, in one mode: `body` with parameters `params`.
 
@@ -327,7 +335,7 @@ class Rule:
     where: Span | None = field(default=None, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Call:
     """A call of a function with custom derivative rules.
 
@@ -374,7 +382,7 @@ Statement = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class KernelIR:
     """A whole kernel, as the compiler's passes work on it.
 

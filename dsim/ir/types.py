@@ -2,38 +2,40 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class ScalarType:
     """A scalar type: its kind and its width in bits.
 
-    A call inside a kernel (``ti.f32(x)``) is a cast; `numpy` is the NumPy dtype.
+    A call inside a kernel (``ti.f32(x)``) is a cast.
+
+    Attributes
+    ----------
+    numpy : dtype
+        The NumPy dtype of the same values.
+    is_float : bool
+        Whether this is a float type: only floats have derivatives.
+    is_integer : bool
+        Whether this is a signed or unsigned integer (a bool is not).
     """
 
     name: str
     kind: Literal["float", "int", "uint", "bool"]
     bits: int
+    numpy: np.dtype = field(init=False)
+    is_float: bool = field(init=False)
+    is_integer: bool = field(init=False)
 
-    @property
-    def numpy(self) -> np.dtype:
-        """The NumPy dtype of the same values."""
-        prefix = {"float": "float", "int": "int", "uint": "uint"}
-        return np.dtype("bool" if self.kind == "bool" else f"{prefix[self.kind]}{self.bits}")
-
-    @property
-    def is_float(self) -> bool:
-        """Whether this is a float type: only floats have derivatives."""
-        return self.kind == "float"
-
-    @property
-    def is_integer(self) -> bool:
-        """Whether this is a signed or unsigned integer (a bool is not)."""
-        return self.kind in ("int", "uint")
+    def __post_init__(self) -> None:
+        dtype = np.dtype("bool" if self.kind == "bool" else f"{self.kind}{self.bits}")
+        object.__setattr__(self, "numpy", dtype)
+        object.__setattr__(self, "is_float", self.kind == "float")
+        object.__setattr__(self, "is_integer", self.kind in ("int", "uint"))
 
     def __call__(self, value: object) -> object:
         """`value` as a NumPy scalar of this type (outside kernels; inside it is a cast)."""

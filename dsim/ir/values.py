@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from dsim.diagnostics import Span
+from dsim.ir.record import record
 from dsim.ir.types import ScalarType
 
 MemoryKey = tuple[str, tuple[str, ...]]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Origin:
     """Where a statement comes from.
 
@@ -26,7 +25,7 @@ class Origin:
 NOWHERE = Origin()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Var:
     """A variable: bound once, immutable."""
 
@@ -37,7 +36,7 @@ class Var:
         return hash(self.name)  # unique in a kernel, and a string caches its hash
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Const:
     """A number known at compile time; `value` is a Python int, float or bool in the type's range."""
 
@@ -48,7 +47,7 @@ class Const:
 Atom = Var | Const
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Memory:
     """Storage that a kernel reads and writes by index.
 

@@ -160,8 +160,17 @@ def written(s: Statement) -> Memory | None:
 _FLAT = frozenset({Let, Load, Store, Accumulate})
 
 
-def statements(block: Block) -> Iterator[Statement]:
+def statements(block: Block) -> tuple[Statement, ...]:
     """All statements of `block` in preorder: a statement, then those of its inner blocks."""
+    try:
+        return block.preorder
+    except AttributeError:
+        found = tuple(_preorder(block))
+        object.__setattr__(block, "preorder", found)  # a block never changes
+        return found
+
+
+def _preorder(block: Block) -> Iterator[Statement]:
     # With a stack of its own: nested generators would resume once per level for each statement.
     ahead = list(reversed(block.statements))
     while ahead:

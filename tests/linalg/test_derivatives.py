@@ -80,6 +80,7 @@ def by_equations(A):
     return ds.solve(A, b).norm_sqr()
 
 
+@pytest.mark.usefixtures("quick_code")
 @pytest.mark.parametrize(
     "function", [by_svd, by_polar, by_eigenvectors, by_equations], ids=lambda f: f.__name__
 )

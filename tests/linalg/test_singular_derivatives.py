@@ -111,6 +111,7 @@ def test_other_products_with_the_whole_matrix_of_values(n):
     assert (error <= 1e-13 + 3e-14 / np.where(known.gaps > 1e-15, known.gaps, 1)).all()
 
 
+@pytest.mark.usefixtures("quick_code")
 @SIZES
 def test_second_derivatives_at_equal_values(n):
     """Products with all of `S` have those of the polar factors, and the matrix itself has none."""

@@ -20,6 +20,9 @@ from dsim.ir.nodes import Const, For, If, Var, While
 from dsim.ir.ranges import MOST
 
 _LONGEST = 3000  # statements
+_WRITTEN_OUT = 64  # trips of a loop that LLVM may write out, with no loop left
+_ONE_VECTOR = '"llvm.loop.interleave.count", i32 1'
+_NO_COPIES = '"llvm.loop.unroll.disable"'
 
 
 def branch(w: Writer, s: If) -> None:
@@ -197,7 +200,8 @@ def _hint(w: Writer, s: For | While) -> str:
     if short or len(s.body.statements) > _LONGEST or wraps(s, w.near):
         return _scalar(w)
     if isinstance(s, For) and not s.carried and poll_intervals.innermost(s):
-        return _metadata(w, '"llvm.loop.interleave.count", i32 1')
+        whole = trips is not None and trips <= _WRITTEN_OUT
+        return _metadata(w, _ONE_VECTOR, *([] if whole else [_NO_COPIES]))
     return ""
 
 
@@ -206,9 +210,9 @@ def _scalar(w: Writer) -> str:
     return _metadata(w, '"llvm.loop.vectorize.enable", i1 false')
 
 
-def _metadata(w: Writer, wish: str) -> str:
-    node = w.f.module.node(f"!{{!{wish}}}")
-    return f", !llvm.loop {w.f.module.node(f'distinct !{{SELF, {node}}}')}"
+def _metadata(w: Writer, *wishes: str) -> str:
+    nodes = ", ".join(w.f.module.node(f"!{{!{wish}}}") for wish in wishes)
+    return f", !llvm.loop {w.f.module.node(f'distinct !{{SELF, {nodes}}}')}"
 
 
 def _windowed(
