@@ -14,8 +14,9 @@ import numpy as np
 from dsim.backends.cpu.shares import SharedWork
 from dsim.backends.llvm.parallel.streams import STREAM
 
-# A result that is smaller than this stays in the caches, where its reader finds it sooner.
-LARGE = 32 << 20
+# A result that is smaller than this stays in the caches, where its reader finds it sooner. Last caches are
+# several times as large, but other cores share them, and with these cores other virtual machines.
+LARGE = 8 << 20
 _LEAST = 32 << 10  # bytes that a thread copies
 
 _MEMCPY = "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)"

@@ -43,6 +43,21 @@ def test_a_stencil_leaves_less_than_a_vector_of_each_row_to_scalar_code() -> Non
     assert steps == lanes
 
 
+def stores(trips: int | None) -> int:
+    """How many stores there are in the code of a loop whose iterations add where integers say."""
+    k = Building(float_type=f32)
+    x, y, at = k.field("x", 40), k.field("y", 40), k.field("at", 40, type=i32)
+    with k.loop("i", 0, k.param("end", i32) if trips is None else trips) as loop:
+        k.store(y, k.load(at, loop.i), k.load(y, k.load(at, loop.i)) + k.load(x, loop.i))
+    text = compile_kernel(parallel(k.kernel()), threads=1).llvm
+    return len(re.findall(r"store (?:<\d+ x )?float", text))
+
+
+def test_code_of_a_loop_is_repeated_only_where_no_loop_is_left() -> None:
+    assert stores(None) == stores(1000) == 1
+    assert stores(3) == 3
+
+
 def test_a_sum_has_several_vectors_under_way() -> None:
     """Each addition waits for the one before in its vector."""
     k = Building(float_type=f32)
