@@ -40,6 +40,13 @@ class Stepped(NamedTuple):
     state: Any
     steps: int
 
+    def run(self) -> None:
+        """All steps, and the loss."""
+        for _ in range(self.steps):
+            for call in self.calls:
+                call()
+        self.end()
+
 
 def oscillators(n: int = 200_000, steps: int = 100, *, linear: bool = False) -> Stepped:
     """Two launches of a few operations for each number."""
@@ -231,10 +238,7 @@ class Costs(NamedTuple):
 def costs(p: Stepped) -> Costs:
     """Times a backward pass, the copies of rows alone, and sweeps with rows after each step and each call."""
     with ds.Tape(p.loss) as tape:
-        for _ in range(p.steps):
-            for call in p.calls:
-                call()
-        p.end()
+        p.run()
     rows, by_step = _sweep(tape, p.state, len(p.calls))
     _, by_call = _sweep(tape, p.state, 1)
     bar = np.ascontiguousarray(p.state.grad.to_numpy())
