@@ -115,14 +115,15 @@ def _launch(
 
     It calls `otherwise` when the arguments break the conditions of `bounds`.
     """
-    layout, kernel = variant.emitted.layout, variant.kernel
+    at, kernel = variant.emitted.layout.memories, variant.kernel
     starts, args = _names("m", moving), _names("a", kernel.params)
+    used = {start: at[key] for start, key in zip(starts, moving, strict=True) if key in at}  # others are dead
     unfit = f"not ({bounds.test(args)})" if bounds else ""
-    make = _maker(", ".join(starts), ", ".join(args), unfit, yields=bool(kernel.body.yields))
+    make = _maker(*map(", ".join, (starts, used, args)), unfit, yields=bool(kernel.body.yields))
     idle: list[LaunchFrame] = []
     launch = make(
         variant, variant.call, partial(variant.frame, addresses, buffers), idle.pop, idle.append,
-        [layout.memories[key] for key in moving],
+        list(used.values()),
         variant.params.pack_into, variant.params_at, partial(_converted, kernel), otherwise,
     )  # fmt: skip
     launch.__qualname__ = kernel.name  # Python's messages about the number of arguments begin with it
@@ -163,14 +164,14 @@ def make(variant, call, new, take, give, moving_at, pack, params_at, converted, 
 
 
 @lru_cache(maxsize=512)
-def _maker(starts: str, args: str, unfit: str, *, yields: bool) -> Callable[..., Launch]:
+def _maker(starts: str, used: str, args: str, unfit: str, *, yields: bool) -> Callable[..., Launch]:
     """Makes launch functions that take addresses and arguments of these names. They share their code."""
-    starts, args = (f"{names}," if names else "" for names in (starts, args))
+    starts, used, args = (f"{names}," if names else "" for names in (starts, used, args))
     text = _MAKER.format(
         parameters=f"{starts} {args}",
         args=args,
         test=f"if {unfit}: return otherwise({starts} {args})" if unfit else "pass",
-        move=f"for at, m in zip(moving_at, ({starts})): held.slots[at] = m" if starts else "pass",
+        move=f"for at, m in zip(moving_at, ({used})): held.slots[at] = m" if used else "pass",
         pack=f"pack(held.slots, params_at, {args})" if args else "pass",
         results="variant.read(held)" if yields else "()",
     )

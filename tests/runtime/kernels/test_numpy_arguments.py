@@ -275,3 +275,25 @@ def test_an_array_of_repeats_that_cannot_be_copied():
     )
     assert message.endswith("help: pass the array before `broadcast_to`, or parts of it")
     assert first(np.broadcast_to(np.float64(2.0), (1000,))) == 2.0
+
+
+def test_arrays_that_the_compiled_kernel_no_longer_reads():
+    """A loop of one iteration has none behind its first, and what ends it early then changes nothing."""
+
+    @ti.kernel
+    def once(t: ti.i32, dead: ti.types.ndarray(), alive: ti.types.ndarray(), also: ti.types.ndarray()):
+        ti.loop_config(serialize=True)
+        for i in range(1):
+            if t > 0 and dead[t - 1] < 0.1:
+                break
+            if i > 0 and also[i - 1] < 0.1:
+                alive[0] += 1.0
+        alive[1] += 2.0
+
+    target = np.zeros(2)
+    once(1, np.ones(4), target, np.ones(2))
+    once(1, np.ones(4)[::2], target, np.ones(2))
+    assert target.tolist() == [0.0, 4.0]
+    fields = [ti.field(ti.f64, shape=n, needs_grad=True) for n in (4, 2, 2)]
+    once(1, *fields)
+    assert fields[1].to_numpy().tolist() == [0.0, 2.0]
