@@ -32,6 +32,30 @@ Kind = Literal["serial", "parallel", "buffer"]
 Strides = Mapping[MemoryKey, tuple[int, ...]]
 
 
+class Reach(NamedTuple):
+    """Which part of a memory the iterations of a loop touch.
+
+    Iteration `i` of those that count from 0 touches the indices from ``i + low`` to ``i + high`` of the first
+    axis. Of a memory that is only read, both are the loop's start.
+    """
+
+    low: int
+    high: int
+
+
+Half = int | None  # of a row: 0 or 1 where another kernel copies the other half, None for the whole
+
+
+class RowCopy(NamedTuple):
+    """A copy into a row, whole or half.
+
+    It begins at the byte `place` of the rows, a parameter of the kernel. The frame says where rows begin.
+    """
+
+    place: Var
+    half: Half
+
+
 class FusedCopies(NamedTuple):
     """Copies that a kernel makes of one of its memories.
 
@@ -39,14 +63,16 @@ class FusedCopies(NamedTuple):
     ----------
     memory : MemoryKey
         The memory.
-    before, after : tuple of Var
-        Parameters of the kernel, one for each copy of the values before the kernel, and after it: at which
-        byte of the rows the copy begins. Where the rows begin, the frame says.
+    reach : Reach
+        What of it the loop touches into which they are fused.
+    before, after : tuple of RowCopy
+        Those of the values before the kernel, and after it.
     """
 
     memory: MemoryKey
-    before: tuple[Var, ...]
-    after: tuple[Var, ...]
+    reach: Reach
+    before: tuple[RowCopy, ...]
+    after: tuple[RowCopy, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +94,7 @@ class Wishes:
     deterministic : bool
         Whether sums of floats must not depend on the order of threads, nor on their number.
     copies : FusedCopies or None
-        Copies that a parallel loop makes, which `fused_copies.fits`.
+        Copies that a parallel loop makes, of which `fused_copies.reach` says that they fit.
     """
 
     unchecked: Callable[[int], bool]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from dsim.backends.cuda.kernels import emit_kernel
 from dsim.backends.cuda.ptx import compile_ptx
 from dsim.backends.faults import Fault
 from dsim.backends.llvm.grid.module import GridModule
+from dsim.backends.llvm.kernel import Half, Reach
 from dsim.backends.llvm.parallel.plans import MOST_CHUNKS
 from dsim.backends.locks import COMPILING, room_to_compile
 from dsim.backends.reference import source
@@ -208,13 +209,36 @@ def replayed(machine: Machine, buffers: Buffers) -> CpuLauncher | None:
     return CpuLauncher(machine, buffers) if isinstance(machine, CpuMachine) and not _prints(machine) else None
 
 
-def replayed_with_copies(
-    machine: Machine, buffers: Buffers, key: MemoryKey
-) -> Callable[[int, int], CpuLauncher] | None:
-    """What fuses so many copies, before and after, into what a table launches; None if it cannot be done."""
-    if not isinstance(machine, CpuMachine) or _prints(machine) or not machine.fits_copies(key):
+class CopyingKernel(NamedTuple):
+    """A kernel into which copies of one of its memories can be fused, where a table launches it.
+
+    Attributes
+    ----------
+    reach : Reach
+        What of the memory its loop touches.
+    """
+
+    machine: CpuMachine
+    buffers: Buffers
+    memory: MemoryKey
+    reach: Reach
+
+    @property
+    def copies_after(self) -> bool:
+        """Whether it can copy the values after it: elements that iterations share are ready too late."""
+        return self.reach.low == self.reach.high
+
+    def launcher(self, before: Sequence[Half], after: Sequence[Half]) -> CpuLauncher:
+        """It with these copies of the values before it and after it, for `LaunchTable`."""
+        return CpuLauncher(self.machine.copying(self.memory, self.reach, before, after), self.buffers)
+
+
+def replayed_with_copies(machine: Machine, buffers: Buffers, key: MemoryKey) -> CopyingKernel | None:
+    """What a table launches, with copies of the memory `key` fused in; None if that cannot be done."""
+    if not isinstance(machine, CpuMachine) or _prints(machine):
         return None
-    return lambda before, after: CpuLauncher(machine.copying(key, before, after), buffers)
+    reach = machine.reach(key)
+    return None if reach is None else CopyingKernel(machine, buffers, key, reach)
 
 
 def _prints(machine: CpuMachine) -> bool:
