@@ -33,14 +33,20 @@ Strides = Mapping[MemoryKey, tuple[int, ...]]
 
 
 class Reach(NamedTuple):
-    """Which part of a memory the iterations of a loop touch.
+    """Which part of a memory the iterations of a loop touch, numbered from 0.
 
-    Iteration `i` of those that count from 0 touches the indices from ``i + low`` to ``i + high`` of the first
-    axis. Of a memory that is only read, both are the loop's start.
+    Attributes
+    ----------
+    low, high : int
+        Iteration `i` touches the indices from ``i + low`` to ``i + high`` of the first axis. Of a memory that
+        is only read, both are the loop's start.
+    settled : bool
+        Whether nothing changes there after that iteration: none waits until all chunks have run.
     """
 
     low: int
     high: int
+    settled: bool
 
 
 Half = int | None  # of a row: 0 or 1 where another kernel copies the other half, None for the whole

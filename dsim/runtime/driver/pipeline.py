@@ -223,11 +223,6 @@ class CopyingKernel(NamedTuple):
     memory: MemoryKey
     reach: Reach
 
-    @property
-    def copies_after(self) -> bool:
-        """Whether it can copy the values after it: elements that iterations share are ready too late."""
-        return self.reach.low == self.reach.high
-
     def launcher(self, before: Sequence[Half], after: Sequence[Half]) -> CpuLauncher:
         """It with these copies of the values before it and after it, for `LaunchTable`."""
         return CpuLauncher(self.machine.copying(self.memory, self.reach, before, after), self.buffers)

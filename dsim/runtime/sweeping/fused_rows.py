@@ -92,7 +92,7 @@ class _Hosts:
                 sides.append((number, self.before))
             if role.writes:
                 self._share_out(waiting, sides)
-                follows = role.copying is not None and role.copying.copies_after
+                follows = role.copying is not None and role.copying.reach.settled
                 waiting, sides = [], [(number, self.after)] if follows else []
         self._share_out(waiting, sides)
 

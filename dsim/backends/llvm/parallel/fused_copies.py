@@ -46,13 +46,12 @@ def reach(
     if not all(offset.is_constant for offset in offsets):
         return None
     low, high = (edge(offset.constant for offset in offsets) for edge in (min, max))
+    start, elsewhere = int(cast("Const", loop.start).value), {c.memory.key for c in schedule.private}
     if not any(map(is_write, uses)):
-        low = high = 0
-    elsewhere = key in schedule.atomic or any(c.memory.key == key for c in schedule.private)
-    if high > low and (elsewhere or schedule.held < high - low):
+        return Reach(start, start, settled=True)
+    if high > low and (key in schedule.atomic | elsewhere or schedule.held < high - low):
         return None
-    start = int(cast("Const", loop.start).value)
-    return Reach(start + low, start + high)
+    return Reach(start + low, start + high, settled=not schedule.held)
 
 
 def _may_be_split(loop: For, schedule: Schedule, accesses: Iterable[Access]) -> bool:
@@ -98,7 +97,7 @@ def in_pieces(
     memory = next(m for m in k.kernel.memories if m.key == copies.memory)
     length, *others = [n for n in memory.shape if n is not None]
     own = prod(others) * WIDTH[memory.type]  # bytes of an iteration
-    low, high = copies.reach
+    low, high, _ = copies.reach
 
     def byte(number: str, offset: int) -> str:
         """Where the part begins that the iteration `number` reaches `offset` elements further."""

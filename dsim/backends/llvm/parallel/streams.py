@@ -59,6 +59,7 @@ _BLOCK_BITS = 11  # blocks of 2 KiB: half of a piece that a loop runs at once
 
 # Every second block of the bytes from `start` to `stop`. Who copies the others finds the same blocks: they
 # begin where addresses of the copy are multiples of their size.
+_OWN = STREAM.replace("define void @dsim_stream", "define internal void @dsim_stream_block")
 _HALF = "ptr %to, ptr %from, i64 %start, i64 %stop, i64 %half"
 _STREAM_HALF = f"""define void @dsim_stream_half({_HALF}) nounwind {{
 entry:
@@ -89,7 +90,7 @@ next:
 done:
   ret void
 }}
-{STREAM.replace("define void @dsim_stream", "define internal void @dsim_stream_block", 1)}"""
+{_OWN.replace("!100", "!101")}"""
 
 
 def stream(module: Module) -> str:

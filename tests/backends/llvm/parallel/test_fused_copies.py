@@ -116,9 +116,16 @@ def test_two_kernels_copy_half_of_a_row_each(shape: tuple[int, ...], offset: int
 
 
 def reaching(what: str, rows: int, columns: int) -> KernelIR:
-    """Kernels whose iterations touch other rows of `x` than that of their number."""
+    """Kernels whose iterations touch other rows of `x` than that of their number, or of `y` beside it."""
     k = Building(float_type=f64)
     x, y = k.field("x", rows, columns), k.field("y", rows, columns)
+    if what == "beside":
+        with k.loop("i", 1, rows - 1) as loop, k.loop("j", 0, columns) as inner:
+            i, j = loop.i, inner.i
+            k.store(x, i, j, k.load(x, i, j) * 0.5)
+            for offset in (-1, 0, 1):
+                k.accumulate(y, i + offset, j, k.load(x, i, j))
+        return marked_parallel(k.kernel())
     start, stop, adds, reads = {
         "inside": (2, rows - 1, [0], []),
         "neighbours": (1, rows - 1, [-1, 0, 1], []),
@@ -136,7 +143,7 @@ def reaching(what: str, rows: int, columns: int) -> KernelIR:
     return marked_parallel(k.kernel())
 
 
-REACHES = ["inside", "neighbours", "one side", "shifted", "nothing", "a part"]
+REACHES = ["inside", "neighbours", "one side", "shifted", "nothing", "a part", "beside"]
 
 
 @pytest.mark.parametrize("deterministic", [False, True])
@@ -153,7 +160,7 @@ def test_what_reaches_other_rows(what: str, rows: int, columns: int, determinist
     reach = plain.reach(X)
     assert reach is not None
     buffers = {X: x.copy(), ("y", ()): y.copy()}
-    settled = [None] if reach.low == reach.high else []
+    settled = [None] if reach.settled else []
     copies = Launcher(copying(plain, [None, 0, 1], settled), buffers)
     memory = np.zeros((3, *x.shape))
     places = [row.ctypes.data - memory.ctypes.data for row in memory]
@@ -167,13 +174,16 @@ def test_what_reaches_other_rows(what: str, rows: int, columns: int, determinist
 
 
 def test_what_neighbours_share_is_ready_too_late_to_be_copied_after() -> None:
-    shared = {what: machine(reaching(what, 300, 100)).reach(X) for what in REACHES}
-    assert {what for what, reach in shared.items() if reach is not None and reach.low < reach.high} == {
-        "neighbours",
-        "one side",
-        "a part",
+    reaches = {what: machine(reaching(what, 300, 100)).reach(X) for what in REACHES}
+    assert reaches == {
+        "inside": (2, 2, True),
+        "neighbours": (0, 2, False),
+        "one side": (1, 3, False),
+        "shifted": (0, 0, True),
+        "nothing": (5, 5, True),
+        "a part": (149, 151, False),
+        "beside": (1, 1, False),
     }
-    assert [shared["neighbours"], shared["shifted"], shared["nothing"]] == [(0, 2), (0, 0), (5, 5)]
 
 
 def unfit(what: str) -> KernelIR:
@@ -208,8 +218,8 @@ def test_what_does_not_fit(what: str) -> None:
 
 
 def test_what_else_does_not_fit() -> None:
-    assert machine(grown()).reach(("y", ())) == (0, 0)
-    assert machine(unfit("")).reach(X) == (1, 1)
+    assert machine(grown()).reach(("y", ())) == (0, 0, True)
+    assert machine(unfit("")).reach(X) == (1, 1, True)
     assert machine(grown()).reach(("z", ())) is None
     assert compile_kernel(grown(), threads=1).reach(X) is None  # there is no parallel task
     assert compile_kernel(grown(), threads=2, strides={X: (2,)}).reach(X) is None
