@@ -58,11 +58,17 @@ def _may_be_split(loop: For, schedule: Schedule, accesses: Iterable[Access]) -> 
     """Whether a loop of at least one iteration rounds the same in other pieces.
 
     Sums over all iterations are made in blocks, whose length decides how they are rounded. What successive
-    iterations add to one element may be added up in a register first, where no loop is inside.
+    iterations add to one element is added up in a register first (`memory.windows`).
     """
-    innermost = any(a.kind == "accumulate" and a.loops[-1].index == loop.index for a in accesses)
-    trips = known_trips(loop)
-    return not schedule.partials and not (schedule.held and innermost) and loop.step == 1 and bool(trips)
+    added = [a for a in accesses if a.kind == "accumulate" and len(a.loops) == 1]
+    lines = {_line(a, loop.index) for a in added}
+    neighbours = len({(_line(a, loop.index), a.index) for a in added}) > len(lines)
+    return not schedule.partials and not neighbours and loop.step == 1 and bool(known_trips(loop))
+
+
+def _line(a: Access, index: Var) -> object:
+    """What elements have in common that follow each other as `index` goes up."""
+    return a.memory.key, tuple([form.terms if form.coefficient(index) else form for form in a.index])
 
 
 class Share(NamedTuple):

@@ -197,6 +197,9 @@ def unfit(what: str) -> KernelIR:
         elif what == "neighbours":
             for offset in (-1, 0, 1):
                 k.accumulate(x, i + offset, k.load(y, i))
+        elif what == "of another one, and shared ones":
+            for at in (i - 1, i, i + 1, 5):
+                k.accumulate(y, at, k.load(x, i))
         elif what == "of another one":
             for offset in (-1, 0, 1):
                 k.accumulate(y, i + offset, k.load(x, i))
@@ -211,7 +214,16 @@ def unfit(what: str) -> KernelIR:
 
 
 @pytest.mark.parametrize(
-    "what", ["backwards", "a sum", "neighbours", "of another one", "two loops", "an element"]
+    "what",
+    [
+        "backwards",
+        "a sum",
+        "neighbours",
+        "of another one",
+        "of another one, and shared ones",
+        "two loops",
+        "an element",
+    ],
 )
 def test_what_does_not_fit(what: str) -> None:
     assert machine(unfit(what)).reach(X) is None
