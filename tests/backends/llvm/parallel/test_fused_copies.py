@@ -126,6 +126,11 @@ def reaching(what: str, rows: int, columns: int) -> KernelIR:
             for offset in (-1, 0, 1):
                 k.accumulate(y, i + offset, j, k.load(x, i, j))
         return marked_parallel(k.kernel())
+    if what == "guarded":  # where it would be outside of the memory
+        with k.loop("i", 0, rows) as loop, k.loop("j", 0, columns) as inner:
+            i, j = loop.i, inner.i
+            k.branch(i >= 6, lambda: k.accumulate(x, i - 6, j, k.load(y, i, j)))
+        return marked_parallel(k.kernel())
     start, stop, adds, reads = {
         "inside": (2, rows - 1, [0], []),
         "neighbours": (1, rows - 1, [-1, 0, 1], []),
@@ -143,7 +148,7 @@ def reaching(what: str, rows: int, columns: int) -> KernelIR:
     return marked_parallel(k.kernel())
 
 
-REACHES = ["inside", "neighbours", "one side", "shifted", "nothing", "a part", "beside"]
+REACHES = ["inside", "neighbours", "one side", "shifted", "nothing", "a part", "beside", "guarded"]
 
 
 @pytest.mark.parametrize("deterministic", [False, True])
@@ -162,15 +167,15 @@ def test_what_reaches_other_rows(what: str, rows: int, columns: int, determinist
     buffers = {X: x.copy(), ("y", ()): y.copy()}
     settled = [None] if reach.settled else []
     copies = Launcher(copying(plain, [None, 0, 1], settled), buffers)
-    memory = np.zeros((3, *x.shape))
-    places = [row.ctypes.data - memory.ctypes.data for row in memory]
+    memory = np.full((5, *x.shape), 7.25)
+    places = [row.ctypes.data - memory.ctypes.data for row in memory[1:4]]
     table = LaunchTable([(copies, (places[0], places[1], places[1], *places[2 : 2 + len(settled)]))])
     table.run(memory.ctypes.data)
     assert buffers[X].tobytes() == own.tobytes()
     assert buffers["y", ()].tobytes() == other.tobytes()
-    assert memory[0].tobytes() == memory[1].tobytes() == x.tobytes()
-    if settled:
-        assert memory[2].tobytes() == own.tobytes()
+    assert memory[1].tobytes() == memory[2].tobytes() == x.tobytes()
+    assert memory[3].tobytes() == (own if settled else memory[0]).tobytes()
+    assert (memory[[0, 4]] == 7.25).all()
 
 
 def test_what_neighbours_share_is_ready_too_late_to_be_copied_after() -> None:
@@ -183,6 +188,7 @@ def test_what_neighbours_share_is_ready_too_late_to_be_copied_after() -> None:
         "nothing": (5, 5, True),
         "a part": (149, 151, False),
         "beside": (1, 1, False),
+        "guarded": (-6, -6, True),
     }
 
 
@@ -227,6 +233,15 @@ def unfit(what: str) -> KernelIR:
 )
 def test_what_does_not_fit(what: str) -> None:
     assert machine(unfit(what)).reach(X) is None
+
+
+def test_another_part_of_a_row_that_another_iteration_reads_does_not_fit() -> None:
+    """It could be changed before that chunk copies it."""
+    k = Building(float_type=f64)
+    x = k.field("x", 300, 2, 200)
+    with k.loop("i", 0, 299) as loop, k.loop("j", 0, 200) as inner:
+        k.store(x, loop.i, 0, inner.i, k.load(x, loop.i + 1, 1, inner.i))
+    assert machine(marked_parallel(k.kernel())).reach(X) is None
 
 
 def test_what_else_does_not_fit() -> None:
