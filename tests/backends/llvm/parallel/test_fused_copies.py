@@ -129,7 +129,7 @@ def reaching(what: str, rows: int, columns: int) -> KernelIR:
     if what == "guarded":  # where it would be outside of the memory
         with k.loop("i", 0, rows) as loop, k.loop("j", 0, columns) as inner:
             i, j = loop.i, inner.i
-            k.branch(i >= 6, lambda: k.accumulate(x, i - 6, j, k.load(y, i, j)))
+            k.branch(i > 5, lambda: k.accumulate(x, i - 6, j, k.load(y, i, j)))
         return marked_parallel(k.kernel())
     start, stop, adds, reads = {
         "inside": (2, rows - 1, [0], []),
