@@ -16,6 +16,7 @@ from IPython.display import display
 from numpy.typing import NDArray
 from PIL import Image
 
+from dsim.files import replaced
 from dsim.gui.colors import to_bytes
 from dsim.gui.screen import in_notebook
 from dsim.live.scene.numbers import refused
@@ -61,8 +62,8 @@ def imwrite(img: Any, filename: str | Path) -> None:
         For a shape that is not an image's, or values of another kind.
     """
     made = _image(img)
-    with known_format(filename):
-        made.save(filename)
+    with known_format(filename), replaced(filename) as beside:
+        made.save(beside)
 
 
 @contextmanager

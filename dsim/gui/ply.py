@@ -9,6 +9,7 @@ from typing import Any, TextIO
 import numpy as np
 from numpy.typing import NDArray
 
+from dsim.files import replaced
 from dsim.runtime.fields.fields import Field
 
 _TYPES = {
@@ -165,14 +166,14 @@ class PLYWriter:
         head, rows = self._head(f"binary_{sys.byteorder}_endian"), [self._rows(self._vertices, "")]
         if self.num_faces:
             rows.append(self._rows(self._faces, self.face_type))
-        with Path(path).open("wb") as file:
+        with replaced(path) as beside, beside.open("wb") as file:
             file.write(head.encode())
             file.writelines(table.tobytes() for table in rows)
 
     def export_ascii(self, path: str | Path) -> None:
         """Writes a text file; raises as `export` does."""
         head = self._head("ascii")
-        with Path(path).open("w", encoding="utf-8") as file:
+        with replaced(path) as beside, beside.open("w", encoding="utf-8") as file:
             file.write(head)
             _write_rows(file, self._rows(self._vertices, ""))
             if self.num_faces:

@@ -14,6 +14,7 @@ import numpy as np
 from matplotlib import image as pictures
 
 from dsim.diagnostics.frames import outermost
+from dsim.files import replaced
 from dsim.gui import events, screen
 from dsim.gui.display_list import KeptFrames
 from dsim.gui.drawing import Drawing
@@ -142,8 +143,8 @@ class GUI(Drawing):
     def show(self, file: str | Path | None = None) -> None:
         """Ends a frame: shows it, saves it as `file` if given, appends it to `frames`, starts a new one."""
         if file is not None:
-            with known_format(file):
-                pictures.imsave(file, self._drawn.pixels(self._canvas))
+            with known_format(file), replaced(file) as beside:
+                pictures.imsave(beside, self._drawn.pixels(self._canvas))
         self._screen.show(self._drawn, self.frame, self.fps_limit)
         self._keep()
         self._input.end_frame()
@@ -191,7 +192,8 @@ class GUI(Drawing):
             raise refused("there are no frames for a film", "call `show` first")
         moving = screen.animated_png(self.frames, fps, colors)
         if file is not None:
-            Path(file).write_bytes(moving)
+            with replaced(file) as beside:
+                beside.write_bytes(moving)
         self._screen.film(moving)
 
     def close(self) -> None:

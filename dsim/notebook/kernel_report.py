@@ -15,6 +15,7 @@ import numpy as np
 
 from dsim.diagnostics import ArgumentError, Diagnostic, GradientError, LaunchTypeError
 from dsim.diagnostics.frames import outermost
+from dsim.files import replaced
 from dsim.ir.probe_buffer import AXES
 from dsim.notebook.cell.options import SHOWN, Options
 from dsim.notebook.cell.request import CellRequest, float_members
@@ -119,7 +120,8 @@ class KernelReport:
             raise _wrong(
                 f"a report is saved as {', '.join(forms)}, not as {str(path)!r}", 'save("report.html")'
             )
-        Path(path).write_text(form(), "utf-8")
+        with replaced(path) as beside:
+            beside.write_text(form(), "utf-8")
 
 
 @outermost

@@ -18,6 +18,7 @@ import numpy as np
 
 from dsim.diagnostics import GradientError
 from dsim.diagnostics.spans import Span
+from dsim.files import replaced
 from dsim.optimization.points import HISTORY, Iterate
 from dsim.optimization.refusal import wrong
 
@@ -80,15 +81,10 @@ class KeptFile:
         for name, point in (("now", kept.point), ("best", kept.best)):
             arrays |= {f"{name}_x": point.x, f"{name}_gradient": point.gradient}
             arrays[f"{name}_loss"] = np.array(point.loss)
-        beside = self.path.with_name(f".{self.path.name}.{os.getpid()}")
-        try:
-            with beside.open("wb") as file:
-                np.savez(file, **arrays)  # type: ignore[arg-type]
-                file.flush()
-                os.fsync(file.fileno())
-            beside.replace(self.path)
-        finally:
-            beside.unlink(missing_ok=True)
+        with replaced(self.path) as beside, beside.open("wb") as file:
+            np.savez(file, **arrays)  # type: ignore[arg-type]
+            file.flush()
+            os.fsync(file.fileno())
 
     def read(self) -> KeptState | None:
         """What it holds; None when there is no file yet.

@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TextIO
 
+from dsim.files import replaced
 from dsim.live.shown import PAGES_VARIABLE, PLAYER
 from dsim.tooling.errors import ToolError
 from dsim.tooling.extras import require
@@ -233,8 +234,20 @@ def without_players(notebook: Notebook) -> Notebook:
 
 
 def write_notebook(notebook: Notebook, path: Path) -> None:
-    """Write a notebook file, without the frames of its views."""
-    require("nbformat", extra="lab", purpose="to write notebooks").write(without_players(notebook), path)
+    """Write a notebook file, without the frames of its views; one that is there stays whole.
+
+    Raises
+    ------
+    ToolError
+        When it cannot be written.
+    """
+    nbformat = require("nbformat", extra="lab", purpose="to write notebooks")
+    try:
+        with replaced(path) as beside:
+            nbformat.write(without_players(notebook), beside)
+    except OSError as error:
+        message = f"{path} cannot be written: {error.strerror}"
+        raise ToolError(message, help="make room, or work in another folder") from error
 
 
 def indent(text: str) -> str:

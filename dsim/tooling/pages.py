@@ -10,6 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
 
+from dsim.files import replaced
 from dsim.tooling.errors import ToolError
 from dsim.tooling.extras import require
 from dsim.tooling.formulas import drawn
@@ -64,7 +65,8 @@ def write_page(notebook: Notebook, path: Path, folder: Path, others: Collection[
     page = page_path(path, folder)
     with _writing(page):
         folder.mkdir(parents=True, exist_ok=True)
-        page.write_text(html, encoding="utf-8")
+        with replaced(page) as beside:
+            beside.write_text(html, encoding="utf-8")
     return page
 
 

@@ -22,7 +22,7 @@ from dsim.analysis.effects import Effects
 from dsim.backends.cpu.compiled import CompiledKernel
 from dsim.backends.cpu.launch import Launch, Launcher, roaming
 from dsim.backends.cpu.runtime import thread_count
-from dsim.backends.llvm.kernel import FusedCopies, Half, Reach, RowCopy, Strides
+from dsim.backends.llvm.kernel import FusedCopies, Half, RowCopy, Strides, TouchedRows
 from dsim.ir.build import Names
 from dsim.ir.nodes import KernelIR, MemoryKey, Var
 from dsim.ir.types import i64
@@ -51,7 +51,7 @@ class CpuMachine(CompiledKernel):
         return roaming(self, buffers, tuple(keys))
 
     def copying(
-        self, key: MemoryKey, reach: Reach, before: Sequence[Half], after: Sequence[Half]
+        self, key: MemoryKey, reach: TouchedRows, before: Sequence[Half], after: Sequence[Half]
     ) -> CpuMachine:
         """The same kernel with fused copies of the memory `key`, of which its loop has this `reach`.
 

@@ -32,7 +32,7 @@ Kind = Literal["serial", "parallel", "buffer"]
 Strides = Mapping[MemoryKey, tuple[int, ...]]
 
 
-class Reach(NamedTuple):
+class TouchedRows(NamedTuple):
     """Which part of a memory the iterations of a loop touch, numbered from 0.
 
     Attributes
@@ -69,14 +69,14 @@ class FusedCopies(NamedTuple):
     ----------
     memory : MemoryKey
         The memory.
-    reach : Reach
+    reach : TouchedRows
         What of it the loop touches into which they are fused.
     before, after : tuple of RowCopy
         Those of the values before the kernel, and after it.
     """
 
     memory: MemoryKey
-    reach: Reach
+    reach: TouchedRows
     before: tuple[RowCopy, ...]
     after: tuple[RowCopy, ...]
 

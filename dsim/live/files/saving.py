@@ -8,6 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from dsim.files import replaced
 from dsim.live.files.drawn import png
 from dsim.live.files.standalone import page
 from dsim.live.files.videos import find_ffmpeg, write_gif, write_mp4
@@ -58,10 +59,13 @@ def save(
     if not path.parent.is_dir():
         raise refused(f"there is no folder {str(path.parent)!r}", f"Path({str(path.parent)!r}).mkdir()")
     if kind == ".png":
-        path.write_bytes(png(scene, present()))
+        picture = png(scene, present())
+        with replaced(path) as beside:
+            beside.write_bytes(picture)
     elif kind == ".html":
         told, frames, left = page_parts(budget)
-        path.write_text(page(told, frames or [present()], left), encoding="utf-8")
+        with replaced(path) as beside:
+            beside.write_text(page(told, frames or [present()], left), encoding="utf-8")
     else:
         _write_video(path, kind, scene, [*recorded], rate)
 

@@ -11,6 +11,8 @@ from pathlib import Path
 
 from PIL import Image
 
+from dsim.files import replaced
+
 
 def write_gif(images: Sequence[Path], path: str | Path, framerate: float) -> None:
     """Encodes images as a GIF that begins again when it has ended.
@@ -25,7 +27,8 @@ def write_gif(images: Sequence[Path], path: str | Path, framerate: float) -> Non
         Frames per second.
     """
     frames = [Image.open(image).convert("P", palette=Image.Palette.ADAPTIVE) for image in images]
-    frames[0].save(path, save_all=True, append_images=frames[1:], duration=1000.0 / framerate, loop=0)
+    with replaced(path) as beside:
+        frames[0].save(beside, save_all=True, append_images=frames[1:], duration=1000.0 / framerate, loop=0)
 
 
 def write_mp4(ffmpeg: str, pattern: Path, count: int, path: str | Path, framerate: float) -> None:
@@ -52,11 +55,12 @@ def write_mp4(ffmpeg: str, pattern: Path, count: int, path: str | Path, framerat
     command = [
         ffmpeg, "-loglevel", "error", "-y", "-framerate", str(framerate),
         "-i", str(pattern), "-frames:v", str(count),
-        "-c:v", "libx264", "-crf", "1", "-pix_fmt", "yuv420p", str(path),
+        "-c:v", "libx264", "-crf", "1", "-pix_fmt", "yuv420p",
     ]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError(f"ffmpeg failed: {done.stderr.strip() or done.returncode}")
+    with replaced(path) as beside:
+        done = subprocess.run([*command, str(beside)], capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise RuntimeError(f"ffmpeg failed: {done.stderr.strip() or done.returncode}")
 
 
 def find_ffmpeg() -> str | None:

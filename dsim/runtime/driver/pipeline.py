@@ -25,7 +25,7 @@ from dsim.backends.cuda.kernels import emit_kernel
 from dsim.backends.cuda.ptx import compile_ptx
 from dsim.backends.faults import Fault
 from dsim.backends.llvm.grid.module import GridModule
-from dsim.backends.llvm.kernel import Half, Reach
+from dsim.backends.llvm.kernel import Half, TouchedRows
 from dsim.backends.llvm.parallel.plans import MOST_CHUNKS
 from dsim.backends.locks import COMPILING, room_to_compile
 from dsim.backends.reference import source
@@ -214,14 +214,14 @@ class CopyingKernel(NamedTuple):
 
     Attributes
     ----------
-    reach : Reach
+    reach : TouchedRows
         What of the memory its loop touches.
     """
 
     machine: CpuMachine
     buffers: Buffers
     memory: MemoryKey
-    reach: Reach
+    reach: TouchedRows
 
     def launcher(self, before: Sequence[Half], after: Sequence[Half]) -> CpuLauncher:
         """It with these copies of the values before it and after it, for `LaunchTable`."""

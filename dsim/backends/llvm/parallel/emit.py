@@ -16,9 +16,9 @@ from dsim.backends.llvm import checks, float_mode, frame, stops
 from dsim.backends.llvm.frame import FrameLayout
 from dsim.backends.llvm.kernel import (
     KernelWriter,
-    Reach,
     Task,
     TaskForm,
+    TouchedRows,
     Wishes,
     top_level_values,
     write_statements,
@@ -98,7 +98,7 @@ def emit_search(
 
 def reach(
     kernel: KernelIR, target: HostTarget, wishes: Wishes, facts: Effects | None, key: MemoryKey
-) -> Reach | None:
+) -> TouchedRows | None:
     """What the loop touches into which copies of the memory `key` can be fused; None where there is none."""
     plans, k, _ = _start(kernel, target, wishes, facts)
     if plans.facts is None or key in wishes.strides:

@@ -15,7 +15,7 @@ from dsim.analysis.affine import symbol
 from dsim.analysis.effects import Access, Effects, is_write
 from dsim.backends.llvm import frame, loops, ranges
 from dsim.backends.llvm.cost import known_trips
-from dsim.backends.llvm.kernel import FusedCopies, Half, KernelWriter, Reach, RowCopy, Task
+from dsim.backends.llvm.kernel import FusedCopies, Half, KernelWriter, RowCopy, Task, TouchedRows
 from dsim.backends.llvm.parallel.plans import Schedule
 from dsim.backends.llvm.parallel.streams import LINE, stream, stream_half
 from dsim.backends.llvm.text import WIDTH, Function
@@ -26,7 +26,7 @@ _PIECE = 4096  # bytes; measured in docs/decisions/0023-a-tape-after-its-block.m
 
 def reach(
     key: MemoryKey, tasks: Iterable[Task], schedules: Mapping[Var, Schedule], facts: Effects
-) -> Reach | None:
+) -> TouchedRows | None:
     """What of the memory `key` a parallel loop touches, into which copies of it can be fused.
 
     None unless one loop alone touches it, each iteration its own part along the first axis, with some of its
@@ -48,10 +48,10 @@ def reach(
     low, high = (edge(offset.constant for offset in offsets) for edge in (min, max))
     start, elsewhere = int(cast("Const", loop.start).value), {c.memory.key for c in schedule.private}
     if not any(map(is_write, uses)):
-        return Reach(start, start, settled=True)
+        return TouchedRows(start, start, settled=True)
     if high > low and (key in schedule.atomic | elsewhere or schedule.held < high - low):
         return None
-    return Reach(start + low, start + high, settled=not schedule.held)
+    return TouchedRows(start + low, start + high, settled=not schedule.held)
 
 
 def _may_be_split(loop: For, schedule: Schedule, accesses: Iterable[Access]) -> bool:
