@@ -115,6 +115,10 @@ class TapeRecord(Context):
             else:
                 yield from (c.adjoint for c in entry.inner if c.adjoint is not None)
 
+    def rerun_gradients(self) -> frozenset[Field]:
+        """The gradients that calls touch which run again in the backward pass: no place for its adjoints."""
+        return frozenset([f for loop in self.loops for f in loop.fields() if f.derivative])
+
     def distinct_adjoints(self) -> tuple[AdjointForm, ...]:
         """The adjoints of all calls, each once, in the order of their first calls."""
         if self.functions or self.loops:

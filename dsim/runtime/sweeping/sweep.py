@@ -224,9 +224,9 @@ class TapeSweep:
         return self._plan
 
     def _found(self) -> SweepPlan:
-        if self._custom:
-            return SweepPlan(self._record.outputs, self._adjoints, self._others())
-        outputs = self._record.outputs
+        outputs, apart = self._record.outputs, self._record.rerun_gradients()
+        if self._custom or apart:
+            return SweepPlan(outputs, self._adjoints, self._others() if self._custom else (), apart=apart)
         if len(self._adjoints) == 1:
             known = plan_of_one(self._adjoints[0], outputs)
             if known is not None:

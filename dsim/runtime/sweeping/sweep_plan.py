@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from typing import Any
 
 from dsim.runtime.fields.fields import Field
@@ -20,7 +20,7 @@ class SweepPlan:
     ----------
     label : str
         What the companions that hold adjoints are called: ``bar``, or another name where a call works
-        with gradients as values (a tape inside this one did).
+        with gradients as values (a tape inside this one did), or one that runs again touches them.
     bars : dict of Field to Field
         Where the adjoint of each active field is.
     values : frozenset of Field
@@ -35,15 +35,17 @@ class SweepPlan:
         adjoints: Iterable[AdjointForm],
         others: Iterable[Field],
         first: int = 1,
+        apart: Container[Field] = (),
     ) -> None:
         fields = dict.fromkeys((*outputs, *(f for a in adjoints for f in a.fields), *others))
         used = {a.primal.field(m.key) for a in adjoints for m in a.primal.kernel.memories}
         numbered = itertools.chain(["bar"], (f"bar{n}" for n in itertools.count(2)))
-        self.label = next(
-            label
-            for label in itertools.islice(numbered, first - 1, None)
-            if not any(f.companion((*f.derivative, label)) in used for f in fields)
-        )
+
+        def is_free(label: str) -> bool:
+            bars = (f.companion((*f.derivative, label)) for f in fields)
+            return not any(bar in used or bar in apart for bar in bars)
+
+        self.label = next(filter(is_free, itertools.islice(numbered, first - 1, None)))
         self.bars = {f: f.scratch((*f.derivative, self.label)) for f in fields}
         self.values = frozenset(f.companion((*f.derivative, "bar")) for f in fields) & used
         self.primals = zeros.weakly(a.primal for a in adjoints)

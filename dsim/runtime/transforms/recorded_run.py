@@ -25,6 +25,7 @@ from dsim.runtime.recording.claims import claim
 from dsim.runtime.recording.pushforward import Pushforward
 from dsim.runtime.recording.tangent_batch import TangentBatch, chunks
 from dsim.runtime.recording.unreached import Unreached
+from dsim.runtime.state import turns
 from dsim.runtime.state.notices import overheard, warn
 from dsim.runtime.state.stack import opened
 from dsim.runtime.transforms.input_recorder import CotangentSweep, InputRecorder, InputSweep
@@ -288,6 +289,8 @@ class RecordedRun:
         with undone(self._program, all_derivatives=everything), silent(), overheard():
             for f, values in state.items():
                 f.require_memory()[...] = values
+                if f.derivative:
+                    f.touched = turns.current()
             yield
 
     def pull(self, cotangents: Sequence[np.ndarray]) -> list[np.ndarray]:
