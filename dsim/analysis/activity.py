@@ -141,6 +141,8 @@ class Activity:
 
     def _loop(self, s: For | While) -> None:
         self._pairs(s.carried, s.init)
+        if isinstance(s, While):
+            self._block(s.condition)
         self._block(s.body)
         self._pairs(s.carried, s.body.yields)
         self._pairs(s.results, s.init)
