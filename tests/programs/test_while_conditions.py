@@ -60,6 +60,7 @@ def calls(x):
 def inside_of_loops(x):
     @ti.kernel
     def run():
+        ti.loop_config(serialize=True)
         for _ in range(2):
             k = 0
             while k < 2:
