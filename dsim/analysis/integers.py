@@ -149,11 +149,21 @@ class Integers:
         """Whether the result of `s` equals `form`, or wraps only so that a bounds check would detect it."""
         low, high = self.extent(form)
         least, greatest = type_range(s.var.type)
+        if s.var.type.bits <= 32 and self._largest(form) > _EXACT:
+            return False
         if s.op == "cast":  # the value is unchanged if both types can represent it
             before = type_range(s.args[0].type)
             return max(low, before[0]) >= least and min(high, before[1]) <= greatest
         signed = s.var.type.kind == "int"
         return (low >= least or (signed and low == -INFINITY)) and (high <= greatest or high == INFINITY)
+
+    def _largest(self, form: Affine) -> float:
+        """The largest absolute value that `form` or a part of it may have."""
+        total: float = abs(form.constant)
+        for v, k in form.terms:
+            s, (least, greatest) = self.symbols[v.name], type_range(v.type)
+            total += abs(k) * max(-max(s.low, least), min(s.high, greatest))
+        return total
 
     def _exact(self, form: Affine, besides: frozenset[str] = frozenset()) -> bool:
         """Whether `form` never wraps, if the symbols in `besides` are small."""
@@ -230,6 +240,9 @@ class Integers:
     def known(self, cond: Atom) -> tuple[Facts, Facts]:
         """Forms that are at least 0 if `cond` is true, and if it is false."""
         return self.conditions.get(cond.name, ((), ())) if isinstance(cond, Var) else ((), ())
+
+
+_EXACT = 1 << 62  # machine code computes indices in 64 bits without wrapping where no part is larger
 
 
 def _fits(extent: Range, type: ScalarType) -> bool:

@@ -81,7 +81,7 @@ class Symbol:
     facts: tuple[Affine, ...] = ()
 
 
-def type_range(type: ScalarType) -> tuple[float, float]:
+def type_range(type: ScalarType) -> tuple[int, int]:
     """The least and the greatest value of an integer type (or bool)."""
     if type.kind == "bool":
         return 0, 1

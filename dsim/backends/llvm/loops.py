@@ -144,7 +144,7 @@ def _one_by_one(w: Writer, s: For, part: _Part, init: tuple[str, ...], every: in
     f.fork(goes_on, body, end)
     f.open(body)
     index = counter.index(f, number)
-    bind_index(w, s.index, index if rotated is None else rotated(index))
+    bind_index(w, s, index if rotated is None else rotated(index))
     around, w.chains = w.chains, chains.find(s, w.deferred) if poll_intervals.innermost(s) else None
     values = w.trip(s.body)
     w.chains = around
@@ -230,7 +230,7 @@ def _windowed(
     index, at = f.open_phi("i64", str(start), head)
     carried = Carried(w, s.carried, init, head)
     windows.open(head)
-    bind_index(w, s.index, index)
+    bind_index(w, s, index)
     values = w.trip(s.body)
     left = windows.close()
     carried.close(values, f.block)
@@ -245,8 +245,10 @@ def _windowed(
     return tuple(f.phi(TYPE[v.type], [(first, without), (last, after)]) for v, last, first in pairs)
 
 
-def bind_index(w: Writer, v: Var, index: str) -> None:
+def bind_index(w: Writer, loop: For, index: str) -> None:
     """The loop's index in its own type, from the 64-bit one."""
+    v = loop.index
+    w.limit(loop)
     w.regular.add(v)
     if v.type.bits == 64:
         w.env[v] = index

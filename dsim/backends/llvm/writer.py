@@ -6,10 +6,11 @@ caller passes their table.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from dsim.analysis.symbols import type_range
 from dsim.backends.llvm import frame
 from dsim.backends.llvm.arithmetic.integers import widened
 from dsim.backends.llvm.chains import Chains
@@ -43,6 +44,9 @@ class Allocation:
     address: str
     free: str
     undo: str = ""
+
+
+Span = tuple[int, int]
 
 
 class Writer:
@@ -94,6 +98,7 @@ class Writer:
         self._known: dict[object, Any] = {}
         self._made: list[object] = []  # keys of `_known` in the order in which they were added
         self._definitions: dict[ir.Var, ir.Let] = {}
+        self._spans: dict[ir.Var, Span] = {}
         self._likely = ""
 
     # values -------------------------------------------------------------------------------------
@@ -111,14 +116,40 @@ class Writer:
         self.env[s.var] = value
         if s.op in _WIDENED and all(isinstance(a, ir.Const) or a in self.regular for a in s.args):
             self.regular.add(s.var)
-        if s.op in _WIDENED and s.var.type.is_integer and s.var.type.bits == 32:
-            self._definitions[s.var] = s
+        if _is_widened(s) and s.var.type.is_integer and s.var.type.bits == 32:
+            low, high = _span(s.op, [self.span(a) for a in s.args])
+            if max(-low, high) <= _EXACT:
+                self._definitions[s.var], self._spans[s.var] = s, (low, high)
 
     def definition(self, v: ir.Var) -> ir.Let | None:
-        """The `Let` of a 32-bit integer that is a sum, difference or product."""
+        """The `Let` of a 32-bit integer that is a sum, difference or product, below 2**62 before wrapping."""
         return self._definitions.get(v)
 
     # 64-bit indices ---------------------------------------------------------------------------
+
+    def span(self, a: ir.Atom) -> Span:
+        """The least and greatest integer that the atom may be, computed without wrapping."""
+        if isinstance(a, ir.Const):
+            return int(a.value), int(a.value)
+        return self._spans.get(a) or type_range(a.type)
+
+    def limit(self, loop: ir.For) -> None:
+        """Notes the span of the index of a loop with constant ends."""
+        if isinstance(loop.start, ir.Const) and isinstance(loop.stop, ir.Const):
+            ends = int(loop.start.value), int(loop.stop.value) - (1 if loop.step > 0 else -1)
+            self._spans[loop.index] = min(ends), max(ends)
+
+    def is_safe(self, a: ir.Atom, length: Length) -> bool:
+        """Whether the index `a` of an axis of this length is out of bounds wherever it has wrapped."""
+        low, high = self.span(a)
+        return low > (length if isinstance(length, int) else 1 << 31) - (1 << 32) and high < 1 << 32
+
+    def to_check(self, a: ir.Atom, length: Length) -> Length:
+        """The index `a` of an axis of this length, for a bounds check.
+
+        Analyses take an index for the sum or product that it is of: what wraps is out of bounds.
+        """
+        return self.exact(a) if self.is_safe(a, length) else self.wide(a)
 
     def exact(self, a: ir.Atom) -> Length:
         """The integer atom extended to 64 bits, after wrapping in its own type."""
@@ -153,6 +184,8 @@ class Writer:
             return self.plus(a, b)
         if s.op == "mul":
             return self.times(a, b)
+        if s.op == "shl":
+            return self.times(a, 1 << int(b))
         if isinstance(a, int) and isinstance(b, int):
             return a - b
         return self.plus(a, -b) if isinstance(b, int) else self.f.let(f"sub nsw i64 {a}, {b}")
@@ -286,6 +319,24 @@ class Writer:
 
 
 _WIDENED = frozenset(("add", "sub", "mul", "neg"))
+_EXACT = 1 << 62  # no sum of two such numbers wraps in 64 bits
+
+
+def _is_widened(s: ir.Let) -> bool:
+    """Whether analyses know the result as an affine form of the operands, or a product of two."""
+    by = s.args[-1]
+    return s.op in _WIDENED or (s.op == "shl" and isinstance(by, ir.Const) and 0 <= int(by.value) < 31)
+
+
+def _span(op: str, args: Sequence[Span]) -> Span:
+    """The least and greatest result of such an operation, from those of its operands."""
+    if op == "neg":
+        return -args[0][1], -args[0][0]
+    (a, b), (c, d) = args
+    if op == "shl":
+        return a << c, b << c
+    ends = [a * c, a * d, b * c, b * d] if op == "mul" else [a + c, b + d] if op == "add" else [a - d, b - c]
+    return min(ends), max(ends)
 
 
 def _record_helper(f: Function, status: int, count: int) -> str:

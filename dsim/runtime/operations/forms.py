@@ -22,6 +22,7 @@ from dsim.runtime.launching import host_kernels
 from dsim.runtime.launching.access_regions import Reach
 from dsim.runtime.launching.forms import AdjointForm, Form
 from dsim.runtime.operations.array_forms import ArrayForm, Clear, FormSequence, Step, cleared
+from dsim.runtime.operations.computing import ComputesOnly
 from dsim.runtime.operations.consistency import refuse_inconsistent, refuse_other_numbers
 from dsim.runtime.operations.rules import Attributes, HostFunction, HostRule, RuleCall
 from dsim.runtime.operations.traced_arrays import TracedArray
@@ -222,7 +223,8 @@ class RuleForm(LeafForm):
     def execute(self) -> None:
         """Calls it on the fields' numbers."""
         self._check()
-        found = self.given(constant_view, _zeros)
+        with ComputesOnly(self.name):
+            found = self.given(constant_view, _zeros)
         for field, value in zip(self.results, found, strict=True):
             memory = field.require_memory()
             memory[...] = (
@@ -247,10 +249,10 @@ class RuleForm(LeafForm):
         if not self._parts_known:
             self._check()
             trace = Trace(self.rule, self.of.name)
-            found = self.given(trace.array, trace.zeros)
-            refuse_other_numbers(
-                self.of.host, self.rule, self.given(constant_view, _zeros), map(trace.numbers, found)
-            )
+            with ComputesOnly(self.name):
+                found = self.given(trace.array, trace.zeros)
+                again = self.given(constant_view, _zeros)
+            refuse_other_numbers(self.of.host, self.rule, again, map(trace.numbers, found))
             self._parts_known = tuple(trace.closed(self.of.host, self.results, found))
         return self._parts_known
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
-from functools import partial
+from functools import cached_property, partial
 from typing import Protocol
 
 from dsim.diagnostics import Diagnostic
@@ -32,6 +32,7 @@ from dsim.runtime.state.interruption import listening, undisturbed
 from dsim.runtime.state.notices import warn
 from dsim.runtime.state.once import kept
 from dsim.runtime.sweeping.adjoint_rows import AdjointRows
+from dsim.runtime.sweeping.kept_primals import KeptPrimals
 from dsim.runtime.sweeping.repeated_sweeps import SHORTEST, labelled, reacts, repeated
 from dsim.runtime.sweeping.sweep_plan import Plans, SweepPlan, plan_of_one
 
@@ -300,8 +301,17 @@ class TapeSweep:
             outermost = outermost.outer
         logs = [log for log in (self._record.log, *self._record.step_logs) if log and log.watches(call)]
         watch = DeclaredReads(call, logs) if logs else nullcontext()
-        with outermost.mirrors.shown(call.fields()), watch:
-            listening(call.backward)
+        kept = KeptPrimals(self._primals, self._record.snapshots)
+        try:
+            with outermost.mirrors.shown(call.fields()), kept, watch:
+                listening(call.backward)
+        finally:
+            kept.put_back()
+
+    @cached_property
+    def _primals(self) -> frozenset[Field]:
+        """The fields with which the calls work that are differentiated."""
+        return frozenset([f for a in self._adjoints for f in a.primal.touching if not f.derivative])
 
     def _copied(self, field: Field) -> Field:
         kept = zeros_like(field, f"kept_{field.root.given_name or 'field'}")

@@ -237,7 +237,7 @@ def _iterations(w: Writer, nest: LoopNest) -> tuple[str, ...]:
     f.open(inside)
     for loop, start, trip in zip(nest.loops, starts, _trips_of(f, number, lengths), strict=True):
         distance = trip if loop.step == 1 else f.let(f"mul i64 {trip}, {loop.step}")
-        loops.bind_index(w, loop.index, f.let(f"add i64 {start}, {distance}"))
+        loops.bind_index(w, loop, f.let(f"add i64 {start}, {distance}"))
     values = w.trip(nest.body)
     following = f.let(f"add nsw i64 {number}, %step")
     carried.close(values, f.block)

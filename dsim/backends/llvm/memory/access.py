@@ -15,7 +15,7 @@ from dsim.backends.llvm.memory.elements import clamped, element, fetch, put, rea
 from dsim.backends.llvm.places import Length, MemRef
 from dsim.backends.llvm.text import TYPE, number
 from dsim.backends.llvm.writer import Writer
-from dsim.ir.nodes import Accumulate, Append, Atom, Const, Load, Store
+from dsim.ir.nodes import Accumulate, Append, Atom, Const, Load, Store, Var
 from dsim.ir.types import i32, i64
 
 
@@ -28,14 +28,17 @@ def _inside(w: Writer, place: MemRef, index: tuple[Length, ...]) -> str:
     return holds
 
 
+def _to_check(w: Writer, s: Load | Store | Accumulate | Append, place: MemRef) -> tuple[Length, ...]:
+    return tuple([w.to_check(i, length) for i, length in zip(s.index, place.shape, strict=True)])
+
+
 def load(w: Writer, s: Load) -> None:
     """``var = memory[index]``; a checked index that is out of bounds is reported and clamped."""
     place = w.places[s.memory.key]
     if w.checked(s) and w.flag and place.small:
         at, _ = _clamped_address(w, place, s.index, "")
     elif w.checked(s):
-        index = tuple(w.exact(i) for i in s.index)
-        at = element(w, place, _checked_index(w, s, place, index))
+        at = element(w, place, _checked_index(w, s, place, _to_check(w, s, place)))
     else:
         at = reach(w, place, s.index)
     w.env[s.var] = fetch(w, place, at)
@@ -79,9 +82,10 @@ def _nearest(w: Writer, a: Atom, length: int) -> tuple[Length, str]:
     """The clamped index with 32 bits, and bits that tell whether clamping changed it."""
     if isinstance(a, Const) and 0 <= int(a.value) < length:
         return int(a.value), ""
-    t = i64 if a.type.bits == 64 else i32
+    t = i64 if a.type.bits == 64 or not w.is_safe(a, length) else i32
     bits = f"i{t.bits}"
-    index = str(int(a.value)) if isinstance(a, Const) else widened(w.f, w.env[a], a.type, t)
+    narrow = t == i32 and isinstance(a, Var)
+    index = widened(w.f, w.value(a), a.type, t) if narrow else str(w.to_check(a, length))
     inside = w.f.let(f"icmp ult {bits} {index}, {length}")
     kept = w.f.let(f"select i1 {inside}, {bits} {index}, {bits} {length - 1}")
     changed = w.f.let(f"xor {bits} {kept}, {index}")
@@ -121,7 +125,7 @@ def guarded(
     if not w.checked(s):
         do(reach(w, place, s.index, base))
         return ""
-    index = tuple(w.exact(i) for i in s.index)
+    index = _to_check(w, s, place)
     bad, good, after = w.f.label("outside"), w.f.label("inside"), w.f.label("after")
     w.f.fork(_inside(w, place, index), good, bad, w.likely)
     w.f.open(bad)

@@ -1,0 +1,121 @@
+"""Backward functions of a person that write to fields: earlier adjoints read what the tape's calls left."""
+
+import numpy as np
+import pytest
+
+import dsim as ti
+from tests.runtime.taping import single
+
+
+@pytest.fixture(autouse=True)
+def _fresh():
+    ti.init(default_fp=ti.f64)
+
+
+def program(write):
+    """y = x², the loss adds y by a function whose backward function also calls ``write(x, beside)``."""
+    x, y = (ti.field(ti.f64, shape=3, needs_grad=True, name=name) for name in "xy")
+    loss, beside = single("loss"), ti.field(ti.f64, shape=3, name="beside")
+    x.from_numpy(np.array([3.0, 1.0, 2.0]))
+
+    @ti.kernel
+    def square():
+        for i in x:
+            y[i] = x[i] ** 2
+
+    @ti.kernel
+    def add():
+        for i in y:
+            loss[None] += y[i]
+
+    @ti.ad.grad_replaced
+    def total():
+        add()
+
+    @ti.ad.grad_for(total)
+    def total_backwards():
+        add.grad()
+        write(x, beside)
+
+    def run():
+        square()
+        total()
+
+    return x, loss, beside, run
+
+
+@ti.kernel
+def double(x: ti.template(), beside: ti.template()):
+    for i in x:
+        x[i] *= 2.0
+        beside[i] = x[i]
+
+
+def by_kernel(x, beside):
+    double(x, beside)
+    double(x, beside)
+
+
+def one_number(x, beside):
+    x[1] = 7.0
+    beside.fill(1.0)
+
+
+def all_numbers(x, beside):
+    x.fill(7.0)
+    x.from_numpy(np.zeros(3))
+    beside.copy_from(x)
+
+
+WRITES = [by_kernel, one_number, all_numbers]
+
+
+@pytest.mark.parametrize("write", WRITES)
+def test_tapes(write):
+    x, loss, beside, run = program(write)
+    with ti.Tape(loss) as tape:
+        run()
+    assert x.grad.to_numpy().tolist() == [6, 2, 4]
+    assert x.to_numpy().tolist() == [3, 1, 2]
+    assert (
+        beside.to_numpy().tolist()
+        == {by_kernel: [12, 4, 8], one_number: [1] * 3, all_numbers: [0] * 3}[write]
+    )
+    tape.backward()
+    assert x.grad.to_numpy().tolist() == [6, 2, 4]
+
+
+@pytest.mark.parametrize("write", WRITES)
+def test_steps_and_transforms(write):
+    x, loss, _, run = program(write)
+    with ti.Tape(loss) as tape:
+        for _ in tape.steps(range(1), slots=1):
+            run()
+    assert x.grad.to_numpy().tolist() == [6, 2, 4]
+    assert ti.grad(run, wrt=x, out=loss)().tolist() == [6, 2, 4]
+    assert ti.vjp(run, wrt=x, out=loss)[1](1.0).tolist() == [6, 2, 4]
+    assert x.to_numpy().tolist() == [3, 1, 2]
+
+
+def test_a_tape_around():
+    """What is put back is part of what the outer tape differentiates."""
+    x, loss, _, run = program(by_kernel)
+    outer = single("outer")
+
+    @ti.kernel
+    def norm():
+        for i in x:
+            outer[None] += x.grad[i] ** 2
+
+    with ti.Tape(outer):
+        with ti.Tape(loss):
+            run()
+        norm()
+    assert np.allclose(x.grad.to_numpy(), 8 * x.to_numpy())
+
+
+def test_an_error_in_the_backward_function():
+    x, loss, _, run = program(lambda x, _: (x.fill(9.0), 1 / 0))
+    with pytest.raises(ZeroDivisionError), ti.Tape(loss):
+        run()
+    assert x.to_numpy().tolist() == [3, 1, 2]
