@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TextIO
 
+from dsim.tooling.errors import ToolError
 from dsim.tooling.notebooks import KERNEL, VIEW_BYTES, run_notebook, write_notebook
 from dsim.tooling.pages import page_path, require_writable, write_page
 
@@ -48,10 +49,11 @@ def run_all(
     Raises
     ------
     ToolError
-        When a page cannot be written, before any run; and when a notebook fails, in which case the
-        pages of earlier ones are kept.
+        Before any run, when two notebooks have the same page, or a page cannot be written; and when a
+        notebook fails, in which case the pages of earlier ones are kept.
     """
     out = out or sys.stdout
+    _require_pages_of_their_own(notebooks, folder)
     for path in notebooks:
         require_writable(page_path(path, folder))
         if keep_outputs:
@@ -65,3 +67,20 @@ def run_all(
         pages.append(write_page(notebook, path, folder, names))
         print(f"  {path.stem}  page: {pages[-1]}", file=out)
     return pages
+
+
+def _require_pages_of_their_own(notebooks: Sequence[Path], folder: Path) -> None:
+    """Check that no page replaces that of another notebook, whose name is the same in another folder."""
+    first: dict[Path, Path] = {}
+    for path in notebooks:
+        page = page_path(path, folder)
+        if page not in first:
+            first[page] = path
+            continue
+        other = first[page]
+        if other.resolve() == path.resolve():
+            raise ToolError(f"{path} is given twice", help="name each notebook once")
+        raise ToolError(
+            f"{other} and {path} have the same page, {page}",
+            help="run them one after the other, each with its own --output FOLDER",
+        )
