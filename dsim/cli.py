@@ -1,7 +1,7 @@
 """The command `dsim`: parses the arguments and calls `dsim.tooling`.
 
 Exit status: 0, or 1 when something failed (an error with its next step is on standard error), 2 for
-invalid arguments, 130 after Ctrl-C.
+invalid arguments, 130 after Ctrl-C, 143 after SIGTERM.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from dsim.tooling.lab import start_lab
 from dsim.tooling.lessons import write_lessons
 from dsim.tooling.notebooks import VIEW_BYTES
 from dsim.tooling.run import run_all
+from dsim.tooling.stopping import Terminations
 
 TIMEOUT = 600
 
@@ -39,7 +40,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     int
         The exit status.
     """
+    stops = Terminations()
     if arguments is None:  # the process is the command's own
+        stops.listen()
         _without_grammars()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -50,9 +53,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ToolError as error:
         print(f"dsim: error: {error}", file=sys.stderr)
         return 1
-    except KeyboardInterrupt:
-        print("\ndsim: stopped", file=sys.stderr)
-        return 130
+    except KeyboardInterrupt as stopped:
+        began = "\n" if sys.stderr.isatty() else ""  # behind the terminal's ^C
+        print(f"{began}dsim: stopped{': ' if str(stopped) else ''}{stopped}", file=sys.stderr)
+        return stops.status()
 
 
 def _without_grammars() -> None:

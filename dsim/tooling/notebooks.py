@@ -22,6 +22,7 @@ from dsim.tooling.errors import ToolError
 from dsim.tooling.extras import require
 from dsim.tooling.output_widgets import WIDGET_VIEW, show_captured, with_output_widgets
 from dsim.tooling.progress import Progress
+from dsim.tooling.stopping import stoppable
 
 WIDGET_STATE = "widgets"
 KERNEL = "python3"
@@ -110,7 +111,7 @@ def run_notebook(
     total = sum(is_run(cell) for cell in notebook.cells)
     with Progress(path.stem, total, out or sys.stdout) as progress:
         running = Running(notebook, progress)
-        client = with_output_widgets(nbclient.NotebookClient)(
+        client = with_output_widgets(stoppable(nbclient.NotebookClient))(
             notebook,
             timeout=timeout,
             kernel_name=kernel,

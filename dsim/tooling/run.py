@@ -48,6 +48,8 @@ def run_all(
 
     Raises
     ------
+    KeyboardInterrupt
+        When the run of a notebook is stopped.
     ToolError
         Before any run, when two notebooks have the same page, or a page cannot be written; and when a
         notebook fails, in which case the pages of earlier ones are kept.
@@ -61,7 +63,10 @@ def run_all(
     names = {path.stem for path in notebooks}
     pages: list[Path] = []
     for path in notebooks:
-        notebook = run_notebook(path, timeout=timeout, kernel=kernel, budget=budget, out=out)
+        try:
+            notebook = run_notebook(path, timeout=timeout, kernel=kernel, budget=budget, out=out)
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(f"{path} is as it was, and has no new page") from None
         if keep_outputs:
             write_notebook(notebook, path)
         pages.append(write_page(notebook, path, folder, names))

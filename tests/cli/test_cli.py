@@ -67,7 +67,10 @@ def test_ctrl_c(monkeypatch, capsys):
 
     monkeypatch.setattr(cli, "doctor", interrupted)
     assert cli.main(["doctor"]) == 130
-    assert capsys.readouterr().err == "\ndsim: stopped\n"
+    assert capsys.readouterr().err == "dsim: stopped\n"
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    assert cli.main(["doctor"]) == 130
+    assert capsys.readouterr().err == "\ndsim: stopped\n", "below what the terminal shows for Ctrl-C"
 
 
 def test_as_a_module():

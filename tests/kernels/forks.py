@@ -52,4 +52,5 @@ def describe(share: Path, name: str, server: Path) -> None:
     folder.mkdir(parents=True)
     argv = [sys.executable, "-I", "-S", str(CLIENT), str(server), "-f", "{connection_file}"]
     description = {"argv": argv, "display_name": "Python 3 (ipykernel)", "language": "python"}
-    (folder / "kernel.json").write_text(json.dumps({**description, "metadata": {"debugger": True}}))
+    metadata = {"debugger": True, "supported_encryption": ["curve"]}
+    (folder / "kernel.json").write_text(json.dumps({**description, "metadata": metadata}))
