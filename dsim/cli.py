@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import io
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,6 +26,7 @@ from dsim.tooling.run import run_all
 from dsim.tooling.stopping import Terminations
 
 TIMEOUT = 600
+LAST_PORT = 65535
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -91,7 +93,7 @@ def parser() -> argparse.ArgumentParser:
     lab.add_argument(
         "path", nargs="?", type=Path, default=Path(), help="a notebook or a folder (default: this one)"
     )
-    lab.add_argument("--port", type=int, help="port to listen on (default: a free one from 8888 on)")
+    lab.add_argument("--port", type=port, help="port to listen on (default: a free one from 8888 on)")
     lab.add_argument("--no-browser", action="store_true", help="do not open the browser")
     lab.add_argument("--allow-root", action="store_true", help="start as the administrator all the same")
     lab.set_defaults(command=lab_command)
@@ -181,6 +183,13 @@ def positive(text: str) -> int:
     return int(text)
 
 
+def port(text: str) -> int:
+    """The number of a TCP port, for argparse; 0 lets the system choose one."""
+    if not text.isdecimal() or int(text) > LAST_PORT:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port, a number from 0 to {LAST_PORT}")
+    return int(text)
+
+
 def lab_command(options: argparse.Namespace) -> int:
     """`dsim lab`."""
     return start_lab(
@@ -191,7 +200,7 @@ def lab_command(options: argparse.Namespace) -> int:
 def lessons_command(options: argparse.Namespace) -> int:
     """`dsim lessons`."""
     first, *_ = write_lessons(options.folder)
-    print(f"the lessons are in {options.folder}; begin with the first: dsim lab {first}")
+    print(f"the lessons are in {options.folder}; begin with the first: dsim lab {shlex.quote(str(first))}")
     return 0
 
 

@@ -10,6 +10,7 @@ import copy
 import json
 import os
 import re
+import shlex
 import sys
 import warnings
 from collections.abc import Mapping
@@ -134,7 +135,7 @@ def run_notebook(
             progress.finish(ok=False)
             raise ToolError(
                 running.place(path) + indent(running.traceback() or f"{error.ename}: {error.evalue}"),
-                help=f"open it with `dsim lab {path}` and run the cells up to this one",
+                help=f"open it with `dsim lab {shlex.quote(str(path))}` and run the cells up to this one",
             ) from error
         except nbclient.exceptions.CellTimeoutError as error:
             progress.finish(ok=False)

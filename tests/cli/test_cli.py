@@ -36,6 +36,9 @@ def test_help(command, capsys):
         (["run"], "required: NOTEBOOK"),
         (["run", "a.ipynb", "--timeout", "0"], "'0' is not a whole number above 0"),
         (["run", "a.ipynb", "--timeout", "soon"], "'soon' is not a whole number above 0"),
+        (["lab", "--port=-1"], "'-1' is not a port, a number from 0 to 65535"),
+        (["lab", "--port", "65536"], "'65536' is not a port"),
+        (["lab", "--port", "any"], "'any' is not a port"),
         (["lab", "--ip", "0.0.0.0"], "unrecognized arguments: --ip"),
     ],
 )

@@ -1,5 +1,7 @@
 """`dsim lessons`."""
 
+import shlex
+
 import nbformat
 import pytest
 
@@ -25,6 +27,13 @@ def test_all_lessons_are_there_with_their_checks(written):
 def test_it_says_how_to_begin(tmp_path, capsys):
     assert cli.main(["lessons", str(tmp_path)]) == 0
     assert capsys.readouterr().out.endswith(f"begin with the first: dsim lab {tmp_path}/1_slopes.ipynb\n")
+
+
+def test_the_next_command_can_be_pasted(tmp_path, capsys):
+    folder = tmp_path / "a b" / "ü <b>"
+    assert cli.main(["lessons", str(folder)]) == 0
+    command = capsys.readouterr().out.partition("begin with the first: ")[2]
+    assert shlex.split(command) == ["dsim", "lab", str(folder / "1_slopes.ipynb")]
 
 
 @pytest.mark.parametrize("name", sorted(TEACHERS))

@@ -102,6 +102,12 @@ def test_a_cell_that_fails(folder, capsys):
     assert not (folder / "build").exists()
 
 
+def test_the_command_that_opens_a_notebook_can_be_pasted(folder, capsys):
+    write(folder / "a <b>.ipynb", "1 / 0")
+    assert cli.main(["run", "a <b>.ipynb"]) == 1
+    assert "help: open it with `dsim lab 'a <b>.ipynb'` and" in capsys.readouterr().err
+
+
 def test_a_cell_that_is_to_fail_counts(folder, capsys):
     notebook = write(folder / "fails.ipynb", "1 / 0", "print('af' + 'ter')")
     content = nbformat.read(notebook, 4)
