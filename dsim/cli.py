@@ -22,6 +22,7 @@ from dsim.tooling.explain import explain
 from dsim.tooling.lab import start_lab
 from dsim.tooling.lessons import write_lessons
 from dsim.tooling.notebooks import VIEW_BYTES
+from dsim.tooling.output import OutputError, checked_output
 from dsim.tooling.run import run_all
 from dsim.tooling.stopping import Terminations
 
@@ -49,6 +50,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # some terminals cannot show all of a notebook's characters
+    try:
+        with checked_output():
+            return _run_command(arguments, stops)
+    except OutputError as error:
+        if not error.has_no_reader:
+            print(f"dsim: error: {error}", file=sys.stderr)
+        return 1
+
+
+def _run_command(arguments: Sequence[str] | None, stops: Terminations) -> int:
     options = parser().parse_args(arguments)
     try:
         return options.command(options)
