@@ -18,8 +18,15 @@ def main() -> None:
     folder = os.getcwd()  # noqa: PTH109 (`pathlib` takes as long as all else)
     request = {"arguments": arguments, "folder": folder, "environment": dict(os.environ)}
     with socket.socket(socket.AF_UNIX) as kernel:
+
+        def pass_on(number: int, _: object) -> None:
+            try:  # noqa: SIM105 (`contextlib` takes time to import)
+                kernel.send(bytes([number]))
+            except OSError:  # the kernel has just ended
+                pass
+
         for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, lambda signum, _: kernel.send(bytes([signum])))
+            signal.signal(number, pass_on)
         kernel.connect(server)
         text = json.dumps(request).encode() + b"\n"
         streams = array.array("i", [0, 1, 2])
