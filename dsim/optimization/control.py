@@ -23,6 +23,7 @@ class RunControl:
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._pause = self._stop = self._raised = False
+        self.why = ""  # it is to stop, for people
         self._thread: threading.Thread | None = None
         self._inside = False
 
@@ -49,6 +50,7 @@ class RunControl:
         """Forgets all wishes."""
         with self._changed:
             self._pause = self._stop = self._raised = False
+            self.why = ""
 
     def end(self) -> None:
         """The work has ended."""
@@ -67,10 +69,10 @@ class RunControl:
             self._pause = False
             self._changed.notify_all()
 
-    def stop(self) -> None:
+    def stop(self, why: str = "") -> None:
         """Asks for an end, also of the launch that is running; returns at once."""
         with self._changed:
-            self._stop = True
+            self._stop, self.why = True, self.why or why
             self._changed.notify_all()
             if self._thread is None or self.here():
                 return

@@ -21,7 +21,8 @@ from dsim.optimization.plan import OptimizationPlan, count
 from dsim.optimization.points import HISTORY, Best, Iterate, length
 from dsim.optimization.progress import NoProgress, OptimizationProgress
 from dsim.optimization.refusal import wrong
-from dsim.runtime.state.evaluations import EVALUATING
+from dsim.optimization.working import WORKING, Work, told
+from dsim.runtime.state.evaluations import EVALUATING, OPTIMIZER
 from dsim.runtime.state.notices import warn
 from dsim.runtime.state.references import uncopied
 from dsim.runtime.state.stack import opened
@@ -49,6 +50,8 @@ class Optimization:
         With what it has failed.
     steps : int
         How many steps it makes at most.
+    replaces : str
+        A line about the optimisation of the same fields that it has stopped; empty if there was none.
     """
 
     def __init__(
@@ -57,7 +60,7 @@ class Optimization:
         self._plan, self._background = plan, background
         self._progress = progress or NoProgress()
         self.steps = plan.steps
-        self.status, self.message = "ready", ""
+        self.status, self.message, self.replaces = "ready", "", ""
         self.error: BaseException | None = None
         self._control = RunControl()
         self._guarded = GuardedObjective(plan.objective, self._control, plan.tolerance)
@@ -71,6 +74,8 @@ class Optimization:
         self._kept = plan.file.read() if plan.file else None
         self._thread: threading.Thread | None = None
         self._ended = threading.Event()
+        leaves = (*plan.objective.wrt.leaves, *plan.objective.out.leaves)
+        self._work_here = Work(self, leaves, self._control, self._ended)
         self._seconds, self._since = 0.0, 0.0
         self._written = self._seen = 0.0
         self._raised_trace: Any = None
@@ -90,12 +95,8 @@ class Optimization:
     @property
     def parameters(self) -> list[tuple[str, np.ndarray]]:
         """The names of what it optimises, and the best values so far."""
-        best, wrt = self.best, self._plan.objective.wrt
-        if best is None:
-            return []
-        names = [getattr(leaf, "name", "") or f"array {number}" for number, leaf in enumerate(wrt.leaves)]
-        found = [best.parameters] if wrt.single else [best.parameters[leaf] for leaf in wrt.leaves]
-        return list(zip(names, found, strict=True))
+        best = self.best
+        return [] if best is None else best.named(self._plan.objective.wrt)
 
     @property
     def history(self) -> np.ndarray:
@@ -128,7 +129,7 @@ class Optimization:
         text = f"optimization by {self.method}: {self.status}, {self.done:,} of {self.steps:,} steps"
         if self._point is not None and self._best is not None:
             text += f", loss {self._point.loss:.6g}, best {self._best.loss:.6g}"
-        return f"{text}; {self.message}" if self.message else text
+        return "; ".join(filter(None, (text, self.message, self.replaces)))
 
     def _ipython_display_(self) -> None:
         if not self._progress.display():
@@ -162,17 +163,19 @@ class Optimization:
         self._progress.changed()
 
     @outermost
-    def stop(self, wait: bool = True) -> None:
+    def stop(self, wait: bool = True, why: str = "") -> None:
         """Stops, also inside a launch; the fields then hold the best parameters.
 
         Parameters
         ----------
         wait : bool, default True
             Whether to return when it has stopped; in a callback it stops after that.
+        why : str, optional
+            What its `message` is to say.
         """
         if self.status not in ("running", "paused"):
             return
-        self._control.stop()
+        self._control.stop(why)
         self._progress.changed()
         if wait and not self._control.here():
             self._ended.wait()
@@ -239,20 +242,35 @@ class Optimization:
             raise wrong(message, "start it outside the block")
         if self._thread is not None:
             self._thread.join()  # it has ended, and may not have said so yet
-        self._control.clear()
-        self._ended.clear()
-        self.status, self.message, self.error = "running", "", None
         self._guarded.place = caller()
         if self._plan.file is not None:
             self._plan.file.place = self._guarded.place
         self._guarded.heard = {} if self._background else None
-        if self._background:
-            self._progress.display()
-            self._thread = threading.Thread(target=self._work, name="dsim optimisation", daemon=True)
-            self._thread.start()
-        else:
-            self._work()
+        before = self.status, self.message, self.error
+        try:
+            self.replaces = told(WORKING.enter(self._work_here, self._begin))
+            if self.replaces:
+                self._progress.note(self.replaces)
+                self._kept = self._plan.file.read() if self._plan.file else None  # it has written its last
+            if self._background:
+                self._progress.display()
+                self._thread = threading.Thread(target=self._work, name=OPTIMIZER, daemon=True)
+                self._thread.start()
+            else:
+                self._work()
+        except BaseException:  # Ctrl-C, mostly
+            if self._thread is None or not self._thread.is_alive():
+                WORKING.leave(self._work_here)
+                self.status, self.message, self.error = before
+                self._ended.set()
+            raise
+        if not self._background:
             self._tell()
+
+    def _begin(self) -> None:
+        self._control.clear()
+        self._ended.clear()
+        self.status, self.message, self.error = "running", "", None
 
     def _tell(self) -> None:
         heard, self._guarded.heard = self._guarded.heard, None
@@ -275,7 +293,7 @@ class Optimization:
         except _EnoughError:
             status, self.message = "finished", f"all {self.steps:,} steps are done"
         except EndedError:
-            status = "stopped"
+            status, self.message = "stopped", self._control.why
         except BaseException as error:  # noqa: BLE001 (shown by `wait` and below the cell)
             self._failed(error)
             if isinstance(error, KeyboardInterrupt):
@@ -288,11 +306,14 @@ class Optimization:
             status = "failed"
         self.status = status
         self._control.end()
-        if begun:
-            self._progress.end()
-        if self._background and self.error is not None and not self._progress.display():
-            sys.stderr.write("".join(error_lines(self.error)))
-        self._ended.set()
+        try:
+            if begun:
+                self._progress.end()
+            if self._background and self.error is not None and not self._progress.display():
+                sys.stderr.write("".join(error_lines(self.error)))
+        finally:  # others wait for it
+            WORKING.leave(self._work_here)
+            self._ended.set()
 
     def _failed(self, error: BaseException) -> None:
         trimmed(error)

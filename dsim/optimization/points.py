@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from dsim.runtime.transforms.selection import Selection
+
 HISTORY = np.dtype(
     [("step", "i8"), ("loss", "f8"), ("gradient_norm", "f8"), ("length", "f8"), ("seconds", "f8")]
 )
@@ -59,3 +61,9 @@ class Best:
 
     loss: float
     parameters: Any
+
+    def named(self, wrt: Selection) -> list[tuple[str, np.ndarray]]:
+        """The values with the names of what they belong to."""
+        names = [getattr(leaf, "name", "") or f"array {number}" for number, leaf in enumerate(wrt.leaves)]
+        found = [self.parameters] if wrt.single else [self.parameters[leaf] for leaf in wrt.leaves]
+        return list(zip(names, found, strict=True))

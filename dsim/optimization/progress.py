@@ -17,6 +17,10 @@ class OptimizationProgress(Protocol):
         """It begins, or goes on, with so many steps done of all."""
         ...
 
+    def note(self, line: str) -> None:
+        """Something that is worth a line, before it begins."""
+        ...
+
     def moved(self, done: int, loss: float, gradient_norm: float) -> None:
         """A step has ended."""
         ...
@@ -38,6 +42,9 @@ class NoProgress:
     """Shows nothing."""
 
     def begin(self, done: int, steps: int) -> None:
+        """Nothing."""
+
+    def note(self, line: str) -> None:
         """Nothing."""
 
     def moved(self, done: int, loss: float, gradient_norm: float) -> None:
@@ -65,6 +72,10 @@ class ProgressBar(NoProgress):
         """Draws it."""
         self._bar = self._bars(total=steps, initial=done, desc="optimize", unit="step")
 
+    def note(self, line: str) -> None:
+        """Writes it above the bars."""
+        self._bars.write(f"optimize: {line}", file=sys.stderr)
+
     def moved(self, done: int, loss: float, gradient_norm: float) -> None:
         """Moves it."""
         self._bar.set_postfix_str(_numbers(loss, gradient_norm), refresh=False)
@@ -85,6 +96,10 @@ class ProgressLines(NoProgress):
     def begin(self, done: int, steps: int) -> None:
         """Nothing yet."""
         self._steps, self._said, self._last = steps, time.monotonic(), ""
+
+    def note(self, line: str) -> None:
+        """Writes it."""
+        print(f"optimize: {line}", file=sys.stderr)  # noqa: T201 (as the last line)
 
     def moved(self, done: int, loss: float, gradient_norm: float) -> None:
         """Writes a line, if the last one is some time ago."""

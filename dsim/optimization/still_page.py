@@ -71,7 +71,7 @@ def still_page(steered: Steered) -> str:
         f"<p>{shown(state(steered))}<br>{shown(numbers(steered, history))}</p>",
         curves(history),
         _table(steered.parameters),
-        notes(steered.error if steered.status == "failed" else None, steered.heard),
+        notes(steered),
     ]
     return f'<div class="dsim-optimize">{"".join(parts)}</div>'
 

@@ -21,6 +21,7 @@ class Steered(Protocol):
     message: str
     steps: int
     error: BaseException | None
+    replaces: str
 
     @property
     def done(self) -> int:
@@ -50,7 +51,7 @@ class Steered(Protocol):
     def pause(self) -> None:
         """Pauses."""
 
-    def stop(self, wait: bool = True) -> None:
+    def stop(self, wait: bool = True, why: str = "") -> None:
         """Stops."""
 
     def resume(self, steps: int | None = None) -> None:
@@ -88,9 +89,11 @@ def curves(history: np.ndarray) -> str:
     return "".join(chart(f"{s.name} of each step", [s], end, s.name != "loss", axis="step") for s in drawn)
 
 
-def notes(error: BaseException | None, heard: Any) -> str:
-    """Warnings of the run, and the error with which it has failed."""
-    texts: list[str] = [render([d]) for d in heard.values() if isinstance(d, Diagnostic)]
+def notes(steered: Steered) -> str:
+    """What it has stopped, warnings of the run, and the error with which it has failed."""
+    error = steered.error if steered.status == "failed" else None
+    texts = [steered.replaces] if steered.replaces else []
+    texts += [render([d]) for d in steered.heard.values() if isinstance(d, Diagnostic)]
     if error is not None:
         texts.append("".join(error_lines(error)))
     pre = "<pre style='margin: 4px 0; background: none; color: inherit; white-space: pre-wrap'{}>{}</pre>"

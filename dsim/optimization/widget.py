@@ -23,6 +23,7 @@ _EVERY = 0.1  # seconds
 # When all is sent once more: pauses in seconds, from what may coincide with the opening of a notebook on. The
 # front end then asks for the state of all widgets, and may set what it gets after newer updates.
 _AGAIN = (1.0, 3.0, 9.0)
+_GONE = 2.0  # seconds without an output until the work stops: a cell that is moved loses its own for a moment
 
 
 class OptimizationPanel:
@@ -49,6 +50,7 @@ class OptimizationPanel:
         self._lock = threading.RLock()
         self._abandoned = False  # no output shows it, while it runs
         self._again: threading.Timer | None = None
+        self._leaving: threading.Timer | None = None
         self._build()
 
     def _build(self) -> None:
@@ -66,11 +68,33 @@ class OptimizationPanel:
         self.stop.on_click(lambda _: self._asked("stop"))
         self.resume.on_click(lambda _: self._asked("resume"))
         outputs.own(self.widget, self._unshown)
+        self.widget.observe(self._counted, ["_view_count", "comm"])
+
+    def _counted(self, _: object) -> None:
+        """Stops the work some time after its last output is removed, since nobody could stop it any more."""
+        with self._lock:
+            if self._leaving is not None:
+                self._leaving.cancel()
+                self._leaving = None
+            if self._gone() and self._works():
+                self._leaving = threading.Timer(_GONE, self._left)
+                self._leaving.daemon = True
+                self._leaving.start()
+
+    def _left(self) -> None:
+        if self._steered is not None and self._gone():
+            self._steered.stop(wait=False, why="its output has been removed")
+
+    def _gone(self) -> bool:
+        return self.widget.comm is None or not self.widget._view_count
+
+    def _works(self) -> bool:
+        return self._steered is not None and self._steered.status in ("running", "paused")
 
     def _unshown(self) -> None:
         """Gives up the widgets, which no output shows any more; not before the end of the work."""
         with self._lock:
-            self._abandoned = self._steered is not None and self._steered.status in ("running", "paused")
+            self._abandoned = self._works()
             if not self._abandoned:
                 close_tree(self.widget)
                 self._shown_in = None
@@ -98,6 +122,10 @@ class OptimizationPanel:
         """It begins."""
         self.draw()
         self._send_again()
+
+    def note(self, line: str) -> None:
+        """It stands below the curves."""
+        self.draw()
 
     def moved(self, done: int, loss: float, gradient_norm: float) -> None:
         """A step has ended."""
@@ -181,7 +209,7 @@ class OptimizationPanel:
             self.state.value = f'<span role="status">{shown(state(steered))}</span>'
             self.said.value = f'<span class="dsim-optimize">{shown(numbers(steered, history))}</span>'
             self.curves.value = curves(history)
-            self.notes.value = notes(steered.error if status == "failed" else None, steered.heard)
+            self.notes.value = notes(steered)
 
 
 def _button(name: str, icon: str, tooltip: str) -> widgets.Button:

@@ -83,11 +83,14 @@ class Context:
         The roots of those whose derivatives are its own (claims.py).
     claims : str
         Which derivatives these are: ``bar`` or ``dot``.
+    claimed_in : int
+        In which thread, by its identifier.
     """
 
     outer: Context | None = None
     is_open = False
     claims = ""
+    claimed_in = 0
     _mirrors: Mirrors | None = None
     _thread = 0
 

@@ -6,6 +6,7 @@ tasks, and work with one field would write there at once.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Sequence
 
 from dsim.diagnostics import Diagnostic, GradientError
@@ -14,6 +15,7 @@ from dsim.runtime.fields.fields import Field, foreign
 from dsim.runtime.launching import host_kernels
 from dsim.runtime.launching.contexts import OPENED, Context
 from dsim.runtime.state import turns
+from dsim.runtime.state.evaluations import OPTIMIZER
 from dsim.runtime.state.stack import is_aside, working
 
 _WORDS = {"bar": "gradient", "dot": "tangent"}
@@ -27,7 +29,7 @@ def claim(context: Context, roots: Sequence[Field], last: str) -> None:
     GradientError
         When another thread or task has claimed one of them.
     """
-    context.claims = last
+    context.claims, context.claimed_in = last, threading.get_ident()
     context.claimed.update(roots)  # before it looks at the others, who do the same
     if not turns.several():
         return
@@ -36,7 +38,7 @@ def claim(context: Context, roots: Sequence[Field], last: str) -> None:
             continue
         shared = next((r for r in roots if r in other.claimed), None)
         if shared is not None:
-            raise _taken(shared, _WORDS[last])
+            raise _taken(shared, _WORDS[last], other.claimed_in)
 
 
 def clear_foreign(context: Context, roots: Sequence[Field], last: str) -> None:
@@ -75,7 +77,11 @@ def refuse_needed(bars: Iterable[Field], roots: Sequence[Field]) -> None:
         raise GradientError(Diagnostic("not-differentiable", message, caller(), help=advice))
 
 
-def _taken(root: Field, what: str) -> GradientError:
+def _taken(root: Field, what: str, thread: int) -> GradientError:
+    if any(each.ident == thread and each.name == OPTIMIZER for each in threading.enumerate()):
+        message = f"an optimisation that is still running in another thread uses {root.quoted}"
+        advice = "stop it by its Stop button, or by `found.stop()` of what `ds.optimize` returned"
+        return GradientError(Diagnostic("not-differentiable", message, caller(), help=advice))
     message = f"{root.quoted} has a {what} in a block that is open in another thread or task"
     advice = "use separate fields (without needs_grad if only read), or let one block end first"
     return GradientError(Diagnostic("not-differentiable", message, caller(), help=advice))

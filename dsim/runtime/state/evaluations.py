@@ -8,3 +8,6 @@ from dsim.backends.locks import outer_lock
 # of an optimisation, a report that is computed beside it. It is taken before all locks of compiling and
 # launching.
 EVALUATING = outer_lock()
+
+# What the thread of an optimisation is called, for errors in other threads that name its work.
+OPTIMIZER = "dsim optimisation"
