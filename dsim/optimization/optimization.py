@@ -21,7 +21,7 @@ from dsim.optimization.plan import OptimizationPlan, count
 from dsim.optimization.points import HISTORY, Best, Iterate, length
 from dsim.optimization.progress import NoProgress, OptimizationProgress
 from dsim.optimization.refusal import wrong
-from dsim.optimization.working import WORKING, Work, told
+from dsim.optimization.working import WORKING, Work
 from dsim.runtime.state.evaluations import EVALUATING, OPTIMIZER
 from dsim.runtime.state.notices import warn
 from dsim.runtime.state.references import uncopied
@@ -74,8 +74,7 @@ class Optimization:
         self._kept = plan.file.read() if plan.file else None
         self._thread: threading.Thread | None = None
         self._ended = threading.Event()
-        leaves = (*plan.objective.wrt.leaves, *plan.objective.out.leaves)
-        self._work_here = Work(self, leaves, self._control, self._ended)
+        self._work_here = Work(self, plan.objective, self._control, self._ended)
         self._seconds, self._since = 0.0, 0.0
         self._written = self._seen = 0.0
         self._raised_trace: Any = None
@@ -248,10 +247,10 @@ class Optimization:
         self._guarded.heard = {} if self._background else None
         before = self.status, self.message, self.error
         try:
-            self.replaces = told(WORKING.enter(self._work_here, self._begin))
+            replaced = WORKING.enter(self._work_here, self._begin)
+            self.replaces = replaced or (self._plan.replaces if self._point is None else "")
             if self.replaces:
                 self._progress.note(self.replaces)
-                self._kept = self._plan.file.read() if self._plan.file else None  # it has written its last
             if self._background:
                 self._progress.display()
                 self._thread = threading.Thread(target=self._work, name=OPTIMIZER, daemon=True)
@@ -382,7 +381,9 @@ class Optimization:
     def _leave(self) -> None:
         """Puts the best parameters into the fields, the file and the view."""
         if self._best is not None:
-            self._guarded.put(self._best.x)
+            with EVALUATING:
+                self._work_here.note()
+                self._guarded.put(self._best.x)
             self._write()
             self._show()
 

@@ -14,8 +14,10 @@ from dsim.optimization.optimization import Optimization
 from dsim.optimization.plan import OptimizationPlan, count
 from dsim.optimization.progress import NoProgress, in_a_script
 from dsim.optimization.refusal import wrong
+from dsim.optimization.working import WORKING
 from dsim.runtime.fields.fields import Field
 from dsim.runtime.state.evaluations import EVALUATING
+from dsim.runtime.state.stack import opened
 from dsim.runtime.transforms.objective import Objective
 from dsim.runtime.transforms.problems import objective
 
@@ -104,13 +106,15 @@ def optimize(  # noqa: PLR0913 (most have names)
         )
     if view is not None and not callable(getattr(view, "update", None)):
         raise wrong("`view=` has an `update()`, as what `ds.view` gives", "`view=ds.view(x)`")
+    count(steps, "steps")
+    replaces = WORKING.give_way(f) if start and not opened() else ""
     with EVALUATING:
         refuse_outside(f)
     file = None
     if path is not None:
         told = {"method": chosen.name, "fields": _fields(f)}
         file = KeptFile(path, told, f.free, chosen.start(len(f.free)))
-    plan = OptimizationPlan(f, chosen, count(steps, "steps"), tolerance, callback, view, file)
+    plan = OptimizationPlan(f, chosen, count(steps, "steps"), tolerance, callback, view, file, replaces)
     in_page = _in_notebook()
     behind = in_page if background is None else bool(background)
     if progress and behind and in_page:

@@ -34,6 +34,8 @@ class OptimizationPlan:
         Its ``update()`` is called when there is something new to see.
     file : KeptFile or None
         From which it goes on.
+    replaces : str
+        A line about the optimisation that was stopped for it.
     """
 
     objective: Objective
@@ -43,6 +45,7 @@ class OptimizationPlan:
     callback: Callable[[Any], Any] | None = None
     view: Any = None
     file: KeptFile | None = None
+    replaces: str = ""
 
 
 def count(value: Any, what: str) -> int:

@@ -9,12 +9,15 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from dsim.backends.locks import short_lock
 from dsim.optimization.control import EndedError, RunControl
 from dsim.optimization.refusal import wrong
 from dsim.runtime.fields.aliases import apart
 from dsim.runtime.fields.fields import Field
 from dsim.runtime.state.evaluations import EVALUATING
+from dsim.runtime.transforms.objective import Objective
 from dsim.runtime.transforms.selection import Leaf
 
 _LOOK = 0.05  # seconds between two looks at whether this thread's own work is to stop
@@ -29,25 +32,41 @@ class Work:
     ----------
     of : Optimization
         Whose it is.
-    leaves : sequence of Field or ndarray
-        What it changes: its parameters and its loss.
+    objective : Objective
+        What it minimises: it changes its parameters and its loss.
     control : RunControl
         By which it is stopped.
     ended : Event
         Whether it has ended.
+    held : sequence of ndarray
+        What its parameters held before they were given the best values.
     """
 
     of: Any
-    leaves: Sequence[Leaf]
+    objective: Objective
     control: RunControl
     ended: threading.Event
+    held: Sequence[np.ndarray] = ()
 
     def __str__(self) -> str:
         return f"{self.of.method}, {self.of.done:,} of {self.of.steps:,} steps"
 
-    def shares(self, other: Work) -> bool:
-        """Whether the two change the same numbers."""
-        return any(_same(a, b) for a in self.leaves for b in other.leaves)
+    def shares(self, other: Objective) -> bool:
+        """Whether it changes numbers that another one changes."""
+        return any(_same(a, b) for a in _changed(self.objective) for b in _changed(other))
+
+    def note(self) -> None:
+        """Notes what its parameters hold now."""
+        self.held = [_memory(leaf).copy() for leaf in self.objective.wrt.leaves]
+
+    def put_back(self, leaves: Sequence[Leaf]) -> None:
+        """Writes what those of its parameters that are among `leaves` held."""
+        for leaf, values in zip(self.objective.wrt.leaves, self.held, strict=False):
+            if any(leaf is each for each in leaves):
+                if isinstance(leaf, Field):
+                    leaf.from_numpy(values)
+                else:
+                    leaf[...] = values
 
 
 class WorkInProcess:
@@ -57,13 +76,30 @@ class WorkInProcess:
         self._lock = short_lock()
         self._works: weakref.WeakSet[Work] = weakref.WeakSet()
 
-    def enter(self, work: Work, begin: Callable[[], None]) -> list[Work]:
-        """Stops what works on the same fields in other threads; then enters `work` and calls `begin`.
+    def give_way(self, objective: Objective) -> str:
+        """Stops what works on fields of `objective`, whose parameters then hold what they held at the call.
 
         Returns
         -------
-        list of Work
-            What was stopped.
+        str
+            A line about what was stopped.
+        """
+        stopped = self._stop_others(objective, lambda: None)
+        for each in stopped:
+            each.put_back(objective.wrt.leaves)
+        return _told(stopped)
+
+    def enter(self, work: Work, begin: Callable[[], None]) -> str:
+        """Stops what works on the same fields in other threads; then enters `work` and calls `begin`."""
+
+        def entered() -> None:
+            self._works.add(work)
+            begin()
+
+        return _told(self._stop_others(work.objective, entered))
+
+    def _stop_others(self, objective: Objective, then: Callable[[], None]) -> list[Work]:
+        """Stops what works on fields of `objective` in other threads, and calls `then` when nothing does.
 
         Raises
         ------
@@ -75,10 +111,9 @@ class WorkInProcess:
         stopped: list[Work] = []
         while True:
             with self._lock:  # of two that begin at once, one sees the other
-                others = [each for each in self._works if not each.control.here() and each.shares(work)]
+                others = [w for w in self._works if not w.control.here() and w.shares(objective)]
                 if not others:
-                    self._works.add(work)
-                    begin()
+                    then()
                     return stopped
             if EVALUATING._is_owned():  # type: ignore[attr-defined]
                 message = "an optimisation that is still running in another thread uses these fields"
@@ -105,17 +140,26 @@ class WorkInProcess:
         self._works = weakref.WeakSet()
 
 
-def told(stopped: Iterable[Work]) -> str:
+def _told(stopped: Iterable[Work]) -> str:
     """A line about work that was stopped; empty when all of it had just ended."""
     named = "; ".join(str(each) for each in stopped if each.of.status == "stopped")
     return f"stopped another optimization of these fields: {named}" if named else ""
 
 
+def _changed(objective: Objective) -> tuple[Leaf, ...]:
+    return *objective.wrt.leaves, *objective.out.leaves
+
+
 def _same(a: Leaf, b: Leaf) -> bool:
+    """Whether two share memory, or their gradients would."""
     if isinstance(a, Field) and isinstance(b, Field) and a.root is b.root:
         return True
-    x, y = (leaf.buffer if isinstance(leaf, Field) else leaf for leaf in (a, b))
-    return x is not None and y is not None and not apart(x, y)  # None: `reset` has dropped it
+    dropped = any(isinstance(leaf, Field) and leaf.buffer is None for leaf in (a, b))  # by `reset`
+    return not dropped and not apart(_memory(a), _memory(b))
+
+
+def _memory(leaf: Leaf) -> np.ndarray:
+    return leaf.require_memory() if isinstance(leaf, Field) else leaf
 
 
 WORKING = WorkInProcess()

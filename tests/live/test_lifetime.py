@@ -11,6 +11,7 @@ from ipywidgets.widgets.widget import _instances
 
 import dsim as ds
 from dsim.live.lifetime import outputs
+from dsim.optimization import widget as optimization_widget
 from dsim.optimization.methods import method_named
 from dsim.optimization.optimize import _with_panel
 from dsim.optimization.plan import OptimizationPlan
@@ -243,7 +244,10 @@ def test_a_picture_that_stands_alone_too_survives_its_explorer(x):
     assert picture.comm is not None
 
 
-def test_a_display_lives_until_its_optimisation_has_ended(x):
+def test_a_display_lives_until_its_optimisation_has_ended(x, monkeypatch):
+    monkeypatch.setattr(
+        optimization_widget, "_GONE", 1000.0
+    )  # an output that is removed stops the work after that
     n, y = ds.field(ds.f64, shape=1, name="n"), ds.field(ds.f64, shape=(), name="y")
 
     @ds.kernel

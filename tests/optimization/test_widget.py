@@ -12,6 +12,7 @@ from dsim.optimization import widget
 from dsim.optimization.methods import method_named
 from dsim.optimization.optimize import _with_panel
 from dsim.optimization.plan import OptimizationPlan
+from tests.live.front_end import shown_by
 from tests.optimization.programs import Steps, quadratic, until
 from tests.stopping import watched
 
@@ -23,10 +24,10 @@ def _fresh():
         yield
 
 
-def displayed(run, x, y, **given):
+def displayed(run, x, y, steps=12, **given):
     """An optimisation by Adam with its display, not yet begun."""
     f = ds.objective(run, wrt=x, loss=y)
-    made = _with_panel(OptimizationPlan(f, method_named("Adam", {}, False), 12, **given))
+    made = _with_panel(OptimizationPlan(f, method_named("Adam", {}, False), steps, **given))
     return made, made._progress
 
 
@@ -137,3 +138,83 @@ def test_all_is_sent_again_after_a_snapshot_may_have_been_older(monkeypatch):
     panel.end()
     until(lambda: panel._again is None and len(sent) >= 8)
     assert sent == 2 * texts
+
+
+def test_another_one_of_the_same_fields_and_both_say_so():
+    x, y, run = quadratic()
+    held = Steps(5)
+    first, panel = displayed(run, x, y, callback=held)
+    first.start()
+    assert held.there.wait(60)
+    click(panel.pause)
+    held.go_on.set()
+    until(lambda: first.status == "paused")
+    second, panel2 = displayed(run, x, y)
+    second.start()
+    second.wait()
+    assert "stopped: another optimization of its fields has begun" in panel.state.value
+    assert enabled(panel) == ["Resume"]
+    assert "stopped another optimization of these fields: Adam, 5 of 12 steps</pre>" in panel2.notes.value
+
+
+@pytest.mark.parametrize("paused", [False, True])
+def test_an_output_that_is_removed_stops_the_work(paused, monkeypatch):
+    monkeypatch.setattr(widget, "_GONE", 0.01)
+    x, y, run = quadratic()
+    made, panel = displayed(run, x, y, steps=10**8)
+    made.start()
+    shown_by(panel.widget, 1)
+    if paused:
+        made.pause()
+        until(lambda: made.status == "paused")
+    shown_by(panel.widget, 0)
+    until(made._ended.is_set)
+    assert (made.status, made.message) == ("stopped", "its output has been removed")
+    np.testing.assert_array_equal(x.to_numpy(), made.best.parameters)
+    shown_by(panel.widget, 1)
+    assert "stopped: its output has been removed" in panel.state.value
+    assert enabled(panel) == ["Resume"]
+
+
+def test_widgets_that_are_closed_stop_the_work(monkeypatch):
+    monkeypatch.setattr(widget, "_GONE", 0.01)
+    x, y, run = quadratic()
+    made, panel = displayed(run, x, y, steps=10**8)
+    made.start()
+    shown_by(panel.widget, 1)
+    panel.widget.close()
+    until(made._ended.is_set)
+    assert made.status == "stopped"
+
+
+def test_a_cell_that_is_moved_or_shown_twice_goes_on(monkeypatch):
+    waits = []
+    monkeypatch.setattr(widget.threading, "Timer", lambda *given: waits.append(Waits(given)) or waits[-1])
+    x, y, run = quadratic()
+    made, panel = displayed(run, x, y, steps=10**8)
+    made.start()
+    for outputs in (1, 2, 1):
+        shown_by(panel.widget, outputs)
+    assert leaving(waits) == []
+    shown_by(panel.widget, 0)
+    shown_by(panel.widget, 1)
+    assert [each.cancelled for each in leaving(waits)] == [True]
+    assert made.status == "running"
+    made.stop()
+
+
+class Waits:
+    """A timer whose time never comes."""
+
+    def __init__(self, given):
+        self.seconds, self.act, self.cancelled = given[0], given[1], False
+
+    def start(self):
+        pass
+
+    def cancel(self):
+        self.cancelled = True
+
+
+def leaving(waits):
+    return [each for each in waits if each.seconds == widget._GONE]

@@ -80,7 +80,9 @@ def refuse_needed(bars: Iterable[Field], roots: Sequence[Field]) -> None:
 def _taken(root: Field, what: str, thread: int) -> GradientError:
     if any(each.ident == thread and each.name == OPTIMIZER for each in threading.enumerate()):
         message = f"an optimisation that is still running in another thread uses {root.quoted}"
-        advice = "stop it by its Stop button, or by `found.stop()` of what `ds.optimize` returned"
+        advice = (
+            "stop it, by its Stop button or its `stop()`; another `ds.optimize` of these fields does, too"
+        )
         return GradientError(Diagnostic("not-differentiable", message, caller(), help=advice))
     message = f"{root.quoted} has a {what} in a block that is open in another thread or task"
     advice = "use separate fields (without needs_grad if only read), or let one block end first"
