@@ -44,6 +44,8 @@ def optimize(  # noqa: PLR0913 (most have names)
 ) -> Optimization:
     """Parameters of a run that minimise its loss. In a notebook, with buttons while it runs.
 
+    It first stops optimisations of one of its fields in other threads, and begins with what the fields held before.
+
     Parameters
     ----------
     run, wrt, loss, reset, bounds, free

@@ -39,6 +39,16 @@ found"""
 
 LOSSES = 'print(*(f"{row:.6g}" for row in found.history["loss"][3:5]), len(found.history))'
 
+LONG = """\
+runs.append(ds.optimize(rosenbrock, wrt=x, loss=y, method="Adam", rate=1e-5, steps=10**8))"""
+
+STATUSES = """\
+if len(runs) == 2:
+    runs[1].wait(20)
+    with ds.Tape(y):
+        rosenbrock()
+print(*(f"{each.status}: {each.message}" for each in runs), sep=", ")"""
+
 FAILING = """\
 def broken():
     rosenbrock()
@@ -86,3 +96,25 @@ def test_an_error_is_shown_below_the_cell(lab):
     expect(lab.cell(1).get_by_role("status")).to_contain_text("failed: ValueError")
     assert lab.page.title() != "1"
     assert lab.cell(1).locator("img").count() == 0
+
+
+def test_no_work_goes_on_where_its_cell_is_run_again_or_deleted(lab):
+    setup = PROGRAM.partition("found = ")[0].replace("stuck = []", "runs = []")
+    setup = setup.replace("shape=2", "shape=2, needs_grad=True").replace(
+        "shape=()", "shape=(), needs_grad=True", 1
+    )
+    lab.open(*map(v4.new_code_cell, (setup, LONG, STATUSES)), kernel=True)
+    lab.run_all()
+    here = lab.cell(1)
+    expect(here.get_by_role("status")).to_have_text("running")
+    here.locator(".cm-content").click()
+    lab.page.keyboard.press("Control+Enter")
+    expect(here.locator("pre")).to_contain_text("stopped another optimization of these fields: Adam")
+    expect(here.get_by_role("status")).to_have_text("running")
+    lab.shoot("optimize-again")
+    lab.page.keyboard.press("Escape")
+    lab.command("notebook:delete-cell")
+    lab.cell(1).locator(".cm-content").click()
+    lab.page.keyboard.press("Shift+Enter")
+    said = "stopped: another optimization of its fields has begun, stopped: its output has been removed"
+    expect(lab.cell(1).locator(".jp-OutputArea-output")).to_have_text(said)

@@ -164,6 +164,7 @@ def test_an_output_that_is_removed_stops_the_work(paused, monkeypatch):
     made, panel = displayed(run, x, y, steps=10**8)
     made.start()
     shown_by(panel.widget, 1)
+    until(lambda: made.done > 2)
     if paused:
         made.pause()
         until(lambda: made.status == "paused")
