@@ -44,7 +44,7 @@ def optimize(  # noqa: PLR0913 (most have names)
 ) -> Optimization:
     """Parameters of a run that minimise its loss. In a notebook, with buttons while it runs.
 
-    It first stops optimisations of one of its fields in other threads, and begins with what the fields held before.
+    It first stops optimisations of one of its fields in other threads; it begins with what they held before.
 
     Parameters
     ----------
