@@ -222,8 +222,8 @@ class RuleForm(LeafForm):
 
     def execute(self) -> None:
         """Calls it on the fields' numbers."""
-        self._check()
         with ComputesOnly(self.name):
+            self._check()
             found = self.given(constant_view, _zeros)
         for field, value in zip(self.results, found, strict=True):
             memory = field.require_memory()
@@ -247,9 +247,9 @@ class RuleForm(LeafForm):
     def expanded(self) -> tuple[Form, ...]:
         """The operations of the rule. What it reads has its numbers when this is asked first."""
         if not self._parts_known:
-            self._check()
             trace = Trace(self.rule, self.of.name)
             with ComputesOnly(self.name):
+                self._check()
                 found = self.given(trace.array, trace.zeros)
                 again = self.given(constant_view, _zeros)
             refuse_other_numbers(self.of.host, self.rule, again, map(trace.numbers, found))
