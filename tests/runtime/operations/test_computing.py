@@ -1,4 +1,4 @@
-"""Operations, and their rules, that launch kernels or write to fields: refused where they are differentiated."""
+"""Operations, and their rules, that launch kernels or write to fields are refused."""
 
 import numpy as np
 import pytest
