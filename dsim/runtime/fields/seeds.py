@@ -14,6 +14,7 @@ from dsim.runtime.fields.fields import Field, kind_of
 from dsim.runtime.fields.struct_fields import StructField, has_floats
 
 Direction = tuple[Field, np.ndarray]
+_Given = tuple[Field, np.ndarray | None]  # None for a member that the seed of its struct leaves out
 
 
 def directions(param: Any, seed: Any) -> list[Direction]:
@@ -22,7 +23,7 @@ def directions(param: Any, seed: Any) -> list[Direction]:
     Raises
     ------
     GradientError
-        When `param` is no field, or one without floats, or the seeds do not go with it.
+        When `param` is no field, or one without floats, or has two seeds for one, or the seeds do not fit.
     """
     params = _listed(param)
     if param is None or not params:
@@ -33,7 +34,14 @@ def directions(param: Any, seed: Any) -> list[Direction]:
     if len(given) != len(params):
         message = f"{len(params)} params need {len(params)} seeds, got {len(given)}"
         raise GradientError(Diagnostic("argument", message))
-    return [d for p, s in zip(params, given, strict=True) for d in _of(p, s)]
+    found: dict[Field, np.ndarray | None] = {}
+    for field, array in (d for p, s in zip(params, given, strict=True) for d in _of(p, s)):
+        known = found.get(field)
+        if known is not None and array is not None:  # the second would replace the first
+            message, advice = "param contains the same field twice", "name it once, with the sum of its seeds"
+            raise GradientError(Diagnostic("argument", message, help=advice))
+        found[field] = known if array is None else array
+    return [(f, np.zeros(f.full_shape) if array is None else array) for f, array in found.items()]
 
 
 def fields(given: Any, what: str) -> tuple[Field, ...]:
@@ -64,7 +72,7 @@ def _members(given: Any, what: str) -> Iterator[Field]:
     yield given
 
 
-def _of(param: Any, seed: Any) -> Iterator[Direction]:
+def _of(param: Any, seed: Any) -> Iterator[_Given]:
     if isinstance(param, StructField):
         yield from _of_struct(param, seed)
         return
@@ -72,7 +80,7 @@ def _of(param: Any, seed: Any) -> Iterator[Direction]:
         yield f, _one(f, seed)
 
 
-def _of_struct(param: StructField, seed: Any) -> Iterator[Direction]:
+def _of_struct(param: StructField, seed: Any) -> Iterator[_Given]:
     if isinstance(seed, StructField):
         seed = {k: m for k, m in seed.__dsim_struct_field__.items() if has_floats(m)}
     if not isinstance(seed, Mapping):
@@ -89,7 +97,7 @@ def _of_struct(param: StructField, seed: Any) -> Iterator[Direction]:
         if isinstance(member, StructField):
             yield from _of_struct(member, seed.get(key, {}))
         else:
-            yield member, _one(member, seed[key] if key in seed else np.zeros(member.full_shape))
+            yield member, _one(member, seed[key]) if key in seed else None
 
 
 def _one(field: Field, seed: Any) -> np.ndarray:

@@ -86,6 +86,9 @@ def test_forward_mode():
     with ti.ad.FwdMode(loss=y, param=[f, f.rate], seed=[{"axis": [[1.0, 0.0], [0.0, 1.0]]}, np.zeros(2)]):
         k()
     assert y.dual.to_numpy().tolist() == [36, 0]
+    with ti.ad.FwdMode(loss=y, param=[f.rate, f], seed=[[1.0, 0.5], {"axis": np.zeros((2, 2))}]):
+        k()  # what the seed of the structs leaves out does not replace the one before
+    assert y.dual.to_numpy()[1] != 0.0
 
 
 def test_forward_mode_by_nested_structs_with_integers():

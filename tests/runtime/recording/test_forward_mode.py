@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import dsim as ti
+from tests.refused import refused
 from tests.runtime.taping import single
 
 
@@ -242,6 +243,20 @@ def test_seeds_that_do_not_fit():
     ):
         with pytest.raises(ti.DsimError, match=message):
             ti.ad.FwdMode(**arguments)
+
+
+def test_a_param_that_is_named_twice():
+    x = ti.field(ti.f64, shape=2, name="x")
+    pair = ti.types.struct(a=ti.f64, v=ti.types.vector(2, ti.f64)).field(shape=())
+    ones = {"a": 1.0}
+    for act in (
+        lambda: ti.ad.FwdMode(param=[x, x], seed=[[1.0, 0.0], [0.0, 1.0]]),
+        lambda: ti.ad.FwdMode(param=[pair, pair.a], seed=[ones, 0.5]),
+        lambda: ti.ad.FwdMode(param=[pair.a, pair], seed=[0.5, ones]),
+        lambda: ti.ad.FwdMode(param=[pair, pair], seed=[ones, ones]),
+    ):
+        refused(act, "param contains the same field twice", __file__)
+    assert len(ti.ad.FwdMode(param=[pair, pair], seed=[ones, {"v": [0.0, 1.0]}]).params) == 2
 
 
 def test_cutting_in_both_modes():
