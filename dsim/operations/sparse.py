@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from dsim.runtime.operations.elements import scatter_add, take
+from dsim.diagnostics import Diagnostic, LaunchTypeError
+from dsim.runtime.operations.elements import places, scatter_add, take
 from dsim.runtime.operations.operation import operation
 
 
@@ -28,6 +29,8 @@ def sparse_solve(values: Any, rows: Any, columns: Any, b: Any, *, layout: str = 
 
     Raises
     ------
+    LaunchTypeError
+        When `rows` or `columns` are no integers, or there is no such layout.
     RuntimeError
         When the matrix is singular.
 
@@ -42,10 +45,19 @@ def sparse_solve(values: Any, rows: Any, columns: Any, b: Any, *, layout: str = 
     from scipy.sparse import coo_matrix  # noqa: PLC0415 (takes long)
     from scipy.sparse.linalg import splu  # noqa: PLC0415
 
+    _check_layout(layout)
     n, count = len(b), np.size(values)
-    places = (_expanded(rows, count) if layout == "csr" else np.ravel(rows), np.ravel(columns))
-    matrix = coo_matrix((np.ravel(values), places), shape=(n, n)).tocsc()
+    rows, columns = (places(a, name, "sparse_solve") for a, name in ((rows, "rows"), (columns, "columns")))
+    at = (_expanded(rows, count) if layout == "csr" else np.ravel(rows), np.ravel(columns))
+    matrix = coo_matrix((np.ravel(values), at), shape=(n, n)).tocsc()
     return splu(matrix).solve(np.asarray(b, matrix.dtype))
+
+
+def _check_layout(layout: Any) -> None:
+    if layout not in ("coo", "csr"):
+        message = f'`layout` of `sparse_solve` is "coo" or "csr", not {layout!r}'
+        advice = '"coo" takes the row of each number, "csr" where the numbers of each row begin'
+        raise LaunchTypeError(Diagnostic("argument", message, help=advice))
 
 
 def _expanded(starts: Any, count: int) -> Any:

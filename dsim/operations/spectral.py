@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from dsim.diagnostics import Diagnostic, LaunchTypeError
 from dsim.runtime.operations.operation import operation
 
 
@@ -39,7 +40,7 @@ def rfft(x: Any, *, axis: int = -1) -> Any:
            [2., 0.],
            [0., 0.]])
     """
-    return _pairs(np.fft.rfft(x, axis=axis))
+    return _pairs(np.fft.rfft(x, axis=_axis("rfft", np.ndim(x), axis)))
 
 
 @operation
@@ -55,11 +56,27 @@ def irfft(z: Any, *, n: int, axis: int = -1) -> Any:
     axis : int, default -1
         Along which it transforms; the last axis does not count.
     """
-    return np.fft.irfft(z[..., 0] + 1j * z[..., 1], n, axis=_axis(z.ndim - 1, axis)).astype(z.dtype)
+    if z.ndim < 2 or z.shape[-1] != 2:
+        message = f"`irfft` takes coefficients, with a last axis of 2: got an array of shape {z.shape}"
+        raise _refused(message, "stack the two parts: `np.stack([real, imaginary], -1)`")
+    if not isinstance(n, int | np.integer) or n < 1:
+        raise _refused(f"`n` of `irfft` is a number of results, at least 1, not {n!r}", "`irfft(z, n=8)`")
+    along = _axis("irfft", z.ndim - 1, axis)
+    return np.fft.irfft(z[..., 0] + 1j * z[..., 1], n, axis=along).astype(z.dtype)
 
 
-def _axis(axes: int, axis: int) -> int:
-    return axis % axes
+def _axis(name: str, axes: int, axis: Any) -> int:
+    """`axis` of an array with so many axes, counted from the first one."""
+    if not isinstance(axis, int | np.integer) or not -axes <= axis < axes:
+        has = "no axis" if not axes else "1 axis" if axes == 1 else f"{axes} axes"
+        beside = " beside that of the parts" if name == "irfft" else ""
+        message = f"`{name}` finds no axis {axis!r} in an array with {has}{beside}"
+        raise _refused(message, "leave `axis` out for the last one")
+    return int(axis) % axes
+
+
+def _refused(message: str, advice: str) -> LaunchTypeError:
+    return LaunchTypeError(Diagnostic("argument", message, help=advice))
 
 
 def _weights(n: int, axes: int, axis: int, inner: float, dtype: Any) -> Any:
@@ -69,7 +86,7 @@ def _weights(n: int, axes: int, axis: int, inner: float, dtype: Any) -> Any:
     if n % 2 == 0:
         found[-1] = 1
     shape = [1] * axes
-    shape[_axis(axes, axis)] = len(found)
+    shape[axis] = len(found)
     return found.reshape((*shape, 1))
 
 

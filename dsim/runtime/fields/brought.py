@@ -48,7 +48,8 @@ def numbers_of(value: Any) -> np.ndarray:
     try:
         array = np.asarray(value)
     except ValueError as wrong:
-        raise TypeError(f"got {type(value).__name__} that is not an array: {wrong}") from None
+        advice = "give its rows the same length" if "inhomogeneous" in str(wrong) else wrong
+        raise TypeError(f"got {type(value).__name__} that is not an array: {advice}") from None
     return _inside(array)
 
 

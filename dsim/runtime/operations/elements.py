@@ -6,8 +6,27 @@ from typing import Any
 
 import numpy as np
 
+from dsim.diagnostics import Diagnostic, LaunchTypeError
 from dsim.runtime.operations.operation import operation
 from dsim.runtime.operations.traced_arrays import OPERATORS, TracedArray
+
+
+def places(given: Any, name: str, of: str) -> np.ndarray:
+    """`given`, the parameter `name` of the operation `of`, as an array of integers.
+
+    Raises
+    ------
+    LaunchTypeError
+        When its numbers are no integers. SciPy would cut their fractions off.
+    """
+    array = np.asarray(given)
+    if array.dtype.kind in "iub":
+        return array
+    if not array.size:  # of an empty list NumPy makes floats
+        return array.astype(np.intp)
+    message = f"`{name}` of `{of}` holds places, which are integers: got numbers of type {array.dtype}"
+    advice = "make it an integer field, `ds.field(ds.i32, …)`, or convert the array: `.astype(int)`"
+    raise LaunchTypeError(Diagnostic("argument", message, help=advice))
 
 
 @operation(check=False)
@@ -46,8 +65,14 @@ def _(values: Any, /, *, adjoint: Any, key: Any, shape: tuple[int, ...]) -> Any:
 
 @operation(check=False)
 def take(x: Any, rows: Any) -> Any:
-    """``x[rows]``: elements along the first axis, by integers."""
-    return np.asarray(x)[rows]
+    """``x[rows]``: elements along the first axis, by integers.
+
+    Raises
+    ------
+    LaunchTypeError
+        When `rows` are no integers.
+    """
+    return np.asarray(x)[places(rows, "rows", "take")]
 
 
 @take.jvp
@@ -64,6 +89,11 @@ def _(x: Any, rows: Any, /, *, adjoint: Any) -> Any:
 def scatter_add(values: Any, rows: Any, *, length: int) -> Any:
     """Zeros with `length` rows, to which ``values[i]`` is added in row ``rows[i]``.
 
+    Raises
+    ------
+    LaunchTypeError
+        When `rows` are no integers.
+
     Examples
     --------
     >>> import numpy as np
@@ -71,6 +101,7 @@ def scatter_add(values: Any, rows: Any, *, length: int) -> Any:
     >>> operations.scatter_add(np.array([1.0, 2.0, 4.0]), np.array([0, 2, 0]), length=3)
     array([5., 0., 2.])
     """
+    rows = places(rows, "rows", "scatter_add")
     made = np.zeros((length, *values.shape[rows.ndim :]), values.dtype)
     np.add.at(made, rows, values)
     return made

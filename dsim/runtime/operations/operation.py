@@ -12,6 +12,7 @@ import numpy as np
 from dsim.diagnostics import Diagnostic, GradientError, LaunchTypeError
 from dsim.diagnostics.frames import outermost
 from dsim.ir.types import from_numpy
+from dsim.runtime.fields.brought import has_mask, numbers_of
 from dsim.runtime.fields.components import Component
 from dsim.runtime.fields.fields import Field, kind_of, youngest, zeros_like
 from dsim.runtime.launching import host_kernels
@@ -127,6 +128,8 @@ class Operation(ByName):
         for n, given in enumerate(outputs):
             if not isinstance(given, Field | np.ndarray):
                 raise self._refused(f"writes to fields and arrays, and `out` is {kind_of(given)}")
+            if has_mask(given):
+                raise self._refused("writes to plain arrays, and `out` is a masked one", "pass its `.data`")
             if isinstance(given, np.ndarray) and not given.flags.writeable:
                 raise self._refused("writes to `out`, and the array is read-only", "pass a copy")
             if any(given is other for other in outputs[:n]):
@@ -185,12 +188,18 @@ class Operation(ByName):
             raise self._refused(
                 "takes whole fields, not a component of one", "copy it: `x.copy_from(component)`"
             )
-        array = np.asarray(given)
+        try:
+            array = numbers_of(given)
+        except TypeError as wrong:
+            problem, _, advice = str(wrong).partition(": ")
+            advice = advice or "pass an array that has its own memory"
+            raise self._refused(f"takes fields, arrays and numbers: {problem}", advice) from None
         try:
             from_numpy(array.dtype)
         except KeyError:
-            advice = "parameters before the `*` are inputs: make others keyword-only, which are attributes"
-            raise self._refused(f"takes fields, arrays and numbers, not {kind_of(given)}", advice) from None
+            what = f"an array of {array.dtype}" if array.ndim else kind_of(given)
+            advice = _advice(array, given)
+            raise self._refused(f"takes fields, arrays and numbers, not {what}", advice) from None
         return array
 
     def _inside(
@@ -247,6 +256,15 @@ class Operation(ByName):
     def _refused(self, why: str, advice: str = "") -> LaunchTypeError:
         message = f"`{self.__name__}` {why}"
         return LaunchTypeError(Diagnostic("argument", message, labels=defined(self.host.span), help=advice))
+
+
+def _advice(array: np.ndarray, given: Any) -> str:
+    """What to do about an input whose numbers are of a type that fields do not have."""
+    if array.dtype.kind == "c":
+        return "pass real and imaginary parts, as a last axis of 2: `np.stack([z.real, z.imag], -1)`"
+    if array.dtype.kind in "iuf" or isinstance(given, np.ndarray):
+        return "it takes real numbers in the machine's byte order: convert them, as with `.astype(float)`"
+    return "parameters before the `*` are inputs: make others keyword-only, which are attributes"
 
 
 def _apart(field: Field) -> Field:
