@@ -91,6 +91,8 @@ def apart(a: np.ndarray, b: np.ndarray, work: int = _SEARCH) -> bool:
 
 def own_place_each(array: np.ndarray) -> bool:
     """Whether, judged by the strides, no two elements of `array` share memory."""
+    if not array.size:  # NumPy gives such arrays strides of 0
+        return True
     span = array.itemsize
     for stride, length in sorted((abs(s), n) for s, n in zip(array.strides, array.shape, strict=True)):
         if length > 1:

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.linalg import LinearOperator
 
+from dsim.diagnostics import Diagnostic, GradientError
 from dsim.diagnostics.frames import outermost
 from dsim.runtime.checking import runs
 from dsim.runtime.operations.captured import CapturedValues, Snapshot
@@ -190,7 +191,11 @@ class Objective(Residuals):
     @outermost
     def hessp(self, x: Any, p: Any) -> np.ndarray:
         """The product of the Hessian there with a vector."""
-        return cast("LinearOperator", self.hessian(x)).matvec(numbers(p, "the direction"))
+        along, wanted = numbers(p, "the direction"), self._vector.free.shape
+        if along.shape not in (wanted, (*wanted, 1)):
+            message = f"the direction must be of shape {wanted}, got {along.shape}"
+            raise GradientError(Diagnostic("argument", message, help="give it the shape of `x0`"))
+        return cast("LinearOperator", self.hessian(x)).matvec(along)
 
     @outermost
     def hessian(self, x: Any, sparse: Any = False) -> LinearOperator | csr_array:

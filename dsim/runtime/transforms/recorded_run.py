@@ -163,7 +163,9 @@ class RunRecording:
         for f in set(self.outputs) - self.written() - solved - set(self.inputs):
             message = f"the run does not write {f.quoted}: its derivative is 0"
             warn([Diagnostic("cut", message, help="name in `out=` what the run computes")])
-        arrays = {f for f in self.inputs if isinstance(f, Mirror)}.difference(self.touched(), self.outputs)
+        # Code that goes through an array without elements is no part of the launch.
+        arrays = {f for f in self.inputs if isinstance(f, Mirror) and f.require_memory().size}
+        arrays.difference_update(self.touched(), self.outputs)
         for f in () if self.program.goes_elsewhere else arrays:
             message = f"no call inside the run is given {f.quoted} itself: its derivative is 0"
             warn([Diagnostic("cut", message, help="pass that array, and no copy of it, to a kernel")])

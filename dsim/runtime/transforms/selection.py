@@ -140,12 +140,22 @@ class Selection:
                 message = f"`{self.what}=` takes plain arrays: kernels ignore the mask of a masked one"
                 raise self._wrong(message, "fill it, as with `.filled(0)`, and give the kernels that array")
             if is_float:
-                from_numpy(leaf.dtype)  # refuses types that kernels do not have
+                self._check_type(leaf.dtype)
         else:
             message = f"`{self.what}=` takes fields and NumPy arrays, got {kind_of(leaf)}"
             raise self._wrong(message, f"pass a field or a list of fields: `{self.what}=[x, y]`")
         if not is_float:
             raise self._wrong(f"`{self.what}=` needs floats, {name} holds {holds}", "make it a float field")
+
+    def _check_type(self, dtype: np.dtype) -> None:
+        """Refuses floats that kernels do not have: longer ones, or of another byte order."""
+        try:
+            from_numpy(dtype)
+        except KeyError:
+            takes = "floats of up to 64 bits in the machine's byte order"
+            message = f"`{self.what}=` takes {takes}, got an array of {dtype}"
+            advice = "convert it, as with `.astype(float)`, and give the kernels that array"
+            raise self._wrong(message, advice) from None
 
     def _wrong(self, message: str, advice: str) -> GradientError:
         return GradientError(Diagnostic("argument", message, help=advice))
@@ -247,7 +257,10 @@ def one_number(out: Any, what: str) -> Selection:
     """
     found = Selection(out, what)
     if found.size != 1 or not found.single:
-        message = f"the gradient is that of one number, and `{what}=` has {found.size}"
-        advice = "sum into a field of shape (), or use `ds.vjp` or `ds.jacobian`"
+        is_list = found.size == 1
+        has = "is a list of fields" if is_list else f"has {found.size}"
+        message = f"the gradient is that of one number, and `{what}=` {has}"
+        sums = "sum into a field of shape (), or use `ds.vjp` or `ds.jacobian`"
+        advice = f"pass the field itself: `{what}=y`, not `{what}=[y]`" if is_list else sums
         raise GradientError(Diagnostic("argument", message, help=advice))
     return found

@@ -56,3 +56,19 @@ def test_parts_that_lie_between_each_other(products):
     even, odd = base[::2], base[1::2]
     even_grad, odd_grad = ti.jacobian(lambda: kernel(even, odd), wrt=[even, odd], out=y).values()
     assert (even_grad.tolist(), odd_grad.tolist()) == ([1.0, 3.0, 5.0], [0.0, 2.0, 4.0])
+
+
+@pytest.mark.parametrize("shape", [(0,), (0, 3), (3, 0)])
+def test_one_without_elements(shape):
+    """NumPy gives it strides of 0."""
+    ti.init(default_fp=ti.f64)
+
+    @ti.kernel
+    def total(a: ti.types.ndarray(), y: ti.types.ndarray()):
+        y[0] = 7.0
+        for at in ti.grouped(a):
+            y[0] += a[at]
+
+    a, y = np.zeros(shape), np.zeros(1)
+    assert ti.jacobian(lambda: total(a, y), wrt=a, out=y).shape == (1, *shape)
+    assert ti.vjp(lambda: total(a, y), wrt=a, out=y)[1]([1.0]).shape == shape

@@ -1,0 +1,58 @@
+"""Arguments of transforms that cannot be: the error quotes the person's line, and says what to do."""
+
+import numpy as np
+import pytest
+
+import dsim as ti
+from tests.refused import refused
+
+
+class Program:
+    """The sum of the squares of `x`, in `y`."""
+
+    def __init__(self):
+        ti.init(default_fp=ti.f64)
+        x, y = ti.field(ti.f64, shape=3, name="x"), ti.field(ti.f64, shape=(), name="y")
+
+        @ti.kernel
+        def run():
+            for i in x:
+                y[None] += x[i] ** 2
+
+        self.x, self.y, self.run = x, y, run
+
+
+BIG, LONG = np.ones(3, ">f8"), np.ones(3, np.longdouble)
+TYPES = "takes floats of up to 64 bits in the machine's byte order, got an array of"
+ONE = "the gradient is that of one number, and"
+CALLS = {
+    "another byte order": (lambda p: ti.grad(p.run, wrt=BIG, out=p.y), f"`wrt=` {TYPES} >f8"),
+    "in a list": (lambda p: ti.vjp(p.run, wrt=[p.x, BIG], out=p.y), f"`wrt=` {TYPES} >f8"),
+    "of a result": (lambda p: ti.jacobian(p.run, wrt=p.x, out=BIG), f"`out=` {TYPES} >f8"),
+    "of an objective": (lambda p: ti.objective(p.run, wrt=BIG, loss=p.y), f"`wrt=` {TYPES} >f8"),
+    "of an optimisation": (lambda p: ti.optimize(p.run, wrt=BIG, loss=p.y), f"`wrt=` {TYPES} >f8"),
+    "long numbers": (lambda p: ti.jacobian(p.run, wrt=p.x, out=LONG), f"`out=` {TYPES} {LONG.dtype}"),
+    "a list of results": (lambda p: ti.grad(p.run, wrt=p.x, out=[p.y]), f"{ONE} `out=` is a list"),
+    "a list of losses": (lambda p: ti.objective(p.run, wrt=p.x, loss=[p.y]), f"{ONE} `loss=` is a list"),
+    "a direction": (
+        lambda p: ti.objective(p.run, wrt=p.x, loss=p.y).hessp(np.ones(3), np.ones(2)),
+        r"the direction must be of shape \(3,\), got \(2,\)",
+    ),
+    "a number as a direction": (
+        lambda p: ti.objective(p.run, wrt=p.x, loss=p.y).hessp(np.ones(3), 1.0),
+        r"the direction must be of shape \(3,\), got \(\)",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", CALLS)
+def test_refused(what):
+    act, message = CALLS[what]
+    refused(lambda: act(Program()), message, __file__)
+
+
+def test_a_direction_as_a_column():
+    """As of SciPy's operators."""
+    p = Program()
+    found = ti.objective(p.run, wrt=p.x, loss=p.y).hessp(np.ones(3), np.ones((3, 1)))
+    assert found.tolist() == [[2.0]] * 3
