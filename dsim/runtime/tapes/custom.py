@@ -192,6 +192,7 @@ def grad_replaced(function: Function) -> Replaced:
     return Replaced(function)
 
 
+@outermost
 def grad_for(primal: Replaced, reads: Any = None, linear: bool = False) -> Callable[[Function], Function]:
     """Decorator: this function is the backward pass of `primal`, a function under `grad_replaced`.
 
@@ -238,6 +239,7 @@ def grad_for(primal: Replaced, reads: Any = None, linear: bool = False) -> Calla
         message = "`linear=True` says that no values are read, and `reads` names some"
         raise GradientError(Diagnostic("argument", message, help="pass one of them"))
 
+    @outermost
     def decorate(grad: Function) -> Function:
         primal.give(grad, () if linear else reads)
         return grad

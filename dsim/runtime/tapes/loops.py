@@ -208,16 +208,7 @@ class CheckpointedLoops(SequenceRecorder):
         directory: Directory | None,
         progress: bool,
     ) -> None:
-        size = None if budget is None else bytes_of(budget)
-        if slots is not None and size is not None:
-            raise GradientError(
-                Diagnostic(
-                    "argument", "`slots` and `budget` are two ways to say the same", caller(), help="give one"
-                )
-            )
-        if slots is not None and (not isinstance(slots, Integral) or slots < 1):
-            message = f"`slots` is a number of states, at least 1, not {slots!r}"
-            raise GradientError(Diagnostic("argument", message, caller()))
+        size = _checked(slots, budget)
         self.end_steps()
         shared = slots is None and size is None and self._policy.budget is not None
         if shared:
@@ -245,6 +236,25 @@ class CheckpointedLoops(SequenceRecorder):
         else:
             return
         raise GradientError(Diagnostic("argument", message, caller(), help=advice))
+
+
+def _checked(slots: Any, budget: Any) -> int | None:
+    """The bytes of `budget`, if that and `slots` say how many states there are.
+
+    Raises
+    ------
+    GradientError
+        When both are given, or one is no such number.
+    """
+    size = None if budget is None else bytes_of(budget)
+    if slots is not None and size is not None:
+        message = "`slots` and `budget` are two ways to say the same"
+        raise GradientError(Diagnostic("argument", message, caller(), help="give one"))
+    if slots is not None and (not isinstance(slots, Integral) or slots < 1):
+        message = f"`slots` is a number of states, at least 1, not {slots!r}"
+        advice = "leave it out for the usual number of states, or pass a larger one"
+        raise GradientError(Diagnostic("argument", message, caller(), help=advice))
+    return size
 
 
 def _folder(directory: Any) -> Path | None:
@@ -299,7 +309,8 @@ def checkpoint(
     Raises
     ------
     GradientError
-        When `step` is a generator or coroutine function, which launches nothing when it is called.
+        When `step` is a generator or coroutine function, which launches nothing when it is called; when `n`,
+        `slots`, `budget` or `directory` are not such numbers or paths, also outside of a tape.
 
     Examples
     --------
@@ -318,8 +329,15 @@ def checkpoint(
     >>> x.grad[None]
     1024.0
     """
+    try:
+        items: Iterable[int] = range(n)
+    except TypeError:
+        message = f"`n` of `checkpoint` is a number of steps, an integer, not {kind_of(n)}"
+        advice = "pass an integer: `checkpoint(step, 100)`"
+        raise GradientError(Diagnostic("argument", message, caller(), help=advice)) from None
+    _checked(slots, budget)
+    _folder(directory)
     tapes = [c for c in opened() if isinstance(c, CheckpointedLoops)]
-    items: Iterable[int] = range(n)
     if tapes:
         items = tapes[-1].steps(items, slots=slots, budget=budget, directory=directory, progress=progress)
     for t in items:

@@ -12,7 +12,7 @@ from dsim.diagnostics import Diagnostic, GradientError
 from dsim.diagnostics.frames import outermost
 from dsim.diagnostics.places import caller
 from dsim.runtime.checking import runs
-from dsim.runtime.fields.fields import Field
+from dsim.runtime.fields.fields import Field, kind_of
 from dsim.runtime.launching import host_kernels
 from dsim.runtime.launching.contexts import Args, Stopped
 from dsim.runtime.launching.forms import Form
@@ -135,6 +135,10 @@ def implicit(
     >>> ti.grad(cube_root, wrt=k, out=u)().round(9)  # 1 / (3 · 2²)
     np.float64(0.083333333)
     """
+    if not isinstance(residual, tuple | list) or len(residual) != 2:
+        got = f"{len(residual)} of them" if isinstance(residual, tuple | list) else kind_of(residual)
+        message = f"`residual=` is a function and the fields that it writes, got {got}"
+        raise GradientError(Diagnostic("argument", message, help="pass the pair: `residual=(equations, r)`"))
     run, result = residual
     runs.require(run)
     outputs, inputs, others = (

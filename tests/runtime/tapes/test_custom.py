@@ -118,6 +118,16 @@ def test_a_gradient_that_was_never_given():
         ahead.grad()
 
 
+def test_errors_of_a_declaration_end_in_the_persons_code():
+    for act, message in (
+        (lambda: ti.ad.grad_for(print), "`print` is not decorated with `grad_replaced`"),
+        (lambda: ti.ad.grad_for(ti.ad.grad_replaced(print), reads=[3])(print), "`reads` names fields"),
+    ):
+        with pytest.raises(ti.GradientError, match=message) as caught:
+            act()
+        assert {str(entry.path) for entry in caught.traceback} == {__file__}
+
+
 def test_a_tape_inside_a_gradient(program):
     x, y, double, _ = program
     z = ti.field(ti.f64, shape=(), needs_grad=True)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import dsim as ti
+from tests.refused import refused
 from tests.runtime.taping import single
 from tests.runtime.walking import Walk, taped
 
@@ -149,6 +150,31 @@ def test_options_that_mean_nothing(walk, options, message):
     walk.start()
     with pytest.raises(ti.GradientError, match=message):
         taped(walk.loss, run)
+
+
+@pytest.mark.parametrize(
+    ("n", "options", "message"),
+    [
+        (2.5, {}, "`n` of `checkpoint` is a number of steps, an integer, not float"),
+        (2, {"slots": 0}, "`slots` is a number of states, at least 1, not 0"),
+        (2, {"slots": 2, "budget": 100}, "`slots` and `budget` are two ways to say the same"),
+        (2, {"budget": "lots"}, "a budget is a number of bytes"),
+        (2, {"directory": 3}, "`directory` is the path of a folder, not int"),
+    ],
+)
+@pytest.mark.parametrize("inside", [False, True])
+def test_checkpoints_refuse_the_same_in_a_tape_and_outside(walk, n, options, message, inside):
+    steps = []
+
+    def act():
+        if not inside:
+            ti.ad.checkpoint(steps.append, n, **options)
+            return
+        with ti.ad.Tape(walk.loss):
+            ti.ad.checkpoint(steps.append, n, **options)
+
+    refused(act, message, __file__)
+    assert not steps
 
 
 def test_steps_outside_the_block(walk):

@@ -34,6 +34,14 @@ CALLS = {
     "long numbers": (lambda p: ti.jacobian(p.run, wrt=p.x, out=LONG), f"`out=` {TYPES} {LONG.dtype}"),
     "a list of results": (lambda p: ti.grad(p.run, wrt=p.x, out=[p.y]), f"{ONE} `out=` is a list"),
     "a list of losses": (lambda p: ti.objective(p.run, wrt=p.x, loss=[p.y]), f"{ONE} `loss=` is a list"),
+    "no pair": (
+        lambda p: ti.implicit(residual=p.run, unknown=p.x, wrt=p.y),
+        "`residual=` is a function and the fields that it writes, got Kernel",
+    ),
+    "three of a pair": (
+        lambda p: ti.implicit(residual=(p.run, p.x, p.y), unknown=p.x, wrt=p.y),
+        "`residual=` is a function and the fields that it writes, got 3 of them",
+    ),
     "a direction": (
         lambda p: ti.objective(p.run, wrt=p.x, loss=p.y).hessp(np.ones(3), np.ones(2)),
         r"the direction must be of shape \(3,\), got \(2,\)",
