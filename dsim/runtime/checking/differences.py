@@ -218,32 +218,44 @@ class Differences:
         direction: np.ndarray,
         evaluate: Evaluate,
         usual: float = 0.0,
+        again: Evaluate | None = None,
     ) -> Comparison:
         """Differences of what `evaluate` gives, for all steps, beside `derivative`.
 
-        An error is relative to the larger of the two, or to `usual` if that is larger.
+        An error is relative to the larger of the two, or to `usual` if that is larger. What is 0 but for
+        rounding agrees. The rounding follows from the size of what is subtracted. Where that may be the sum of
+        larger terms that cancel, as a gradient is, it is measured; `again` gives the derivative elsewhere.
         """
         start = self.values(field).astype(np.float64)
         precision = self._precision(field)
         steps = np.array([2.0**-k for k in range(3, int(-0.6 * math.log2(precision)) + 4, 2)])
         quotients = [self._quotient(field, evaluate, start, direction, step) for step in steps]
-        errors = np.full(len(steps), np.inf)
-        for n, quotient in enumerate(quotients):
-            if quotient is not None:
-                apart = float(np.linalg.norm(quotient.value - derivative))
-                floor = 8 * precision * quotient.size / steps[n] if n < _SURE else 0.0
-                largest = max(float(np.linalg.norm(v)) for v in (quotient.value, derivative))
-                if largest <= floor:  # both are 0 but for rounding
-                    errors[n] = 0.0
-                elif math.isfinite(apart):
-                    errors[n] = apart / max(largest, usual)
-        pairs = np.maximum(errors[:-1], errors[1:])  # one step alone may agree by chance
-        best = int(np.argmin(pairs))
-        found = quotients[best]
-        difference = math.nan if found is None else _size(found.value)
-        tolerance = min(0.1, 100 * math.sqrt(precision)) if self._tolerance is None else self._tolerance
-        error = float(pairs[best])
-        return Comparison(field.name, mode, _size(derivative), difference, error, steps, errors, tolerance)
+        tried = _Tried(field.name, mode, derivative, usual, steps, quotients, self._allowed(precision))
+        roundings = [0.0 if q is None else precision * q.size for q in quotients]
+        found = tried.judged(roundings)
+        if found.passed or again is None or quotients[0] is None:
+            return found
+        near = start + steps[0] * direction
+        apart = min(math.cbrt(precision), 2.0**-5) * direction
+        of_values, of_derivative = (self._rounding(field, f, near, apart) for f in (evaluate, again))
+        return tried.judged(
+            [max(r, of_values + of_derivative * h) for r, h in zip(roundings, steps, strict=True)]
+        )
+
+    def _allowed(self, precision: float) -> float:
+        return min(0.1, 100 * math.sqrt(precision)) if self._tolerance is None else self._tolerance
+
+    def _rounding(self, field: Field, evaluate: Evaluate, start: np.ndarray, apart: np.ndarray) -> float:
+        """By how much what `evaluate` gives departs from a straight line, at points so far from each other.
+
+        Values at nearest neighbours are rounded alike. Over a short distance a derivative that is not 0 changes
+        them evenly: it is not taken for rounding.
+        """
+        try:
+            values = np.array([evaluate(field, start + n * apart) for n in range(_NEIGHBOURS)])
+        except (BoundsError, KernelAssertionError):
+            return 0.0
+        return max(float(np.linalg.norm(bend)) for bend in np.diff(values, 2, axis=0)) / 2
 
     def _quotient(
         self, field: Field, evaluate: Evaluate, start: np.ndarray, direction: np.ndarray, step: float
@@ -266,11 +278,45 @@ class Differences:
 
 Evaluate = Callable[[Field, np.ndarray], np.ndarray]
 _SURE = 2  # steps large enough to distinguish a derivative of 0 from rounding
+_NEIGHBOURS = 12  # at which rounding is measured
 
 
 class _Quotient(NamedTuple):
     value: np.ndarray
     size: float  # of what was subtracted
+
+
+class _Tried(NamedTuple):
+    """A derivative, and the quotients of differences for all steps; None where there is none."""
+
+    field: str
+    mode: str
+    derivative: np.ndarray
+    usual: float
+    steps: np.ndarray
+    quotients: Sequence[_Quotient | None]
+    tolerance: float
+
+    def judged(self, rounding: Sequence[float]) -> Comparison:
+        """The comparison at the best step, where what is subtracted is rounded by so much."""
+        errors = np.array([self._error(n, size) for n, size in enumerate(rounding)])
+        pairs = np.maximum(errors[:-1], errors[1:])  # one step alone may agree by chance
+        best = int(np.argmin(pairs))
+        quotient = self.quotients[best]
+        difference = math.nan if quotient is None else _size(quotient.value)
+        found = _size(self.derivative), difference, float(pairs[best])
+        return Comparison(self.field, self.mode, *found, self.steps, errors, self.tolerance)
+
+    def _error(self, n: int, rounding: float) -> float:
+        quotient = self.quotients[n]
+        if quotient is None:
+            return math.inf
+        apart = float(np.linalg.norm(quotient.value - self.derivative))
+        largest = max(float(np.linalg.norm(v)) for v in (quotient.value, self.derivative))
+        floor = 8 * rounding / self.steps[n] if n < _SURE else 0.0
+        if largest <= floor:  # both are 0 but for rounding
+            return 0.0
+        return apart / max(largest, self.usual) if math.isfinite(apart) else math.inf
 
 
 def _size(values: np.ndarray) -> float:

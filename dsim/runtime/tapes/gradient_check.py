@@ -100,8 +100,12 @@ class _Check(Differences):
             )
         if order == 2:
             direction = self.direction(field, start)
-            second = self._second(field, start, direction)
-            yield self.compared(field, _SECOND, second, direction, self._gradient)
+
+            def second(field: Field, values: np.ndarray) -> np.ndarray:
+                return self._second(field, values, direction)
+
+            derivative = second(field, start)
+            yield self.compared(field, _SECOND, derivative, direction, self._gradient, again=second)
 
     def _gradient(self, field: Field, values: np.ndarray) -> np.ndarray:
         self.set(field, values)
