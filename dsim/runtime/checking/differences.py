@@ -223,8 +223,8 @@ class Differences:
         """Differences of what `evaluate` gives, for all steps, beside `derivative`.
 
         An error is relative to the larger of the two, or to `usual` if that is larger. What is 0 but for
-        rounding agrees. The rounding follows from the size of what is subtracted. Where that may be the sum of
-        larger terms that cancel, as a gradient is, it is measured; `again` gives the derivative elsewhere.
+        rounding agrees. The rounding follows from the size of what is subtracted. Where that may be the sum
+        of larger terms that cancel, as a gradient is, it is measured; `again` gives the derivative elsewhere.
         """
         start = self.values(field).astype(np.float64)
         precision = self._precision(field)
@@ -248,8 +248,8 @@ class Differences:
     def _rounding(self, field: Field, evaluate: Evaluate, start: np.ndarray, apart: np.ndarray) -> float:
         """By how much what `evaluate` gives departs from a straight line, at points so far from each other.
 
-        Values at nearest neighbours are rounded alike. Over a short distance a derivative that is not 0 changes
-        them evenly: it is not taken for rounding.
+        Values at nearest neighbours are rounded alike. Over a short distance a derivative that is not 0
+        changes them evenly: it is not taken for rounding.
         """
         try:
             values = np.array([evaluate(field, start + n * apart) for n in range(_NEIGHBOURS)])
