@@ -255,7 +255,9 @@ class Differences:
             values = np.array([evaluate(field, start + n * apart) for n in range(_NEIGHBOURS)])
         except (BoundsError, KernelAssertionError):
             return 0.0
-        return max(float(np.linalg.norm(bend)) for bend in np.diff(values, 2, axis=0)) / 2
+        with np.errstate(all="ignore"):
+            bends = [float(np.linalg.norm(bend)) / 2 for bend in np.diff(values, 2, axis=0)]
+        return max(bends) if np.isfinite(bends).all() else 0.0
 
     def _quotient(
         self, field: Field, evaluate: Evaluate, start: np.ndarray, direction: np.ndarray, step: float

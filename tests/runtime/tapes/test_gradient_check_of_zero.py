@@ -111,3 +111,28 @@ def test_a_kink():
             loss[None] += 1e-12 * abs(x[i]) + 1.0
 
     assert not second(run, x, loss).passed
+
+
+@pytest.mark.parametrize("side", [-1.0, 1.0])
+def test_a_wrong_one_beside_infinite_ones(side):
+    """What is infinite a step away says nothing of rounding."""
+    x, loss = fields(ti.f64, [1.0])
+
+    @ti.func
+    def square(a):
+        return a**2
+
+    @ti.func
+    def square_jvp(a, a_dot):
+        return 2.0 * ti.stop_grad(a) * a_dot
+
+    square.derivative(jvp=square_jvp)
+
+    @ti.kernel
+    def run():
+        for i in x:
+            loss[None] += square(x[i])
+            if side * (x[i] - 1.0) > 0.05:
+                loss[None] += 1e300 * (1e300 * x[i])
+
+    assert not second(run, x, loss).passed
