@@ -67,7 +67,9 @@ class KernelMagics(Magics):
     @line_magic("%kernel")
     def misplaced(self, line: str) -> None:
         """Called by IPython for a `%%kernel` that is not the first line."""
-        raise UsageError("%%kernel must be the first line of its cell; only empty lines may precede it")
+        raise UsageError(
+            "%%kernel must be the first line of its cell; only empty lines and cell magics may precede it"
+        )
 
     @line_magic
     def tape(self, line: str) -> None:

@@ -284,7 +284,7 @@ def test_a_dropped_field_is_told_as_one(notebook):
 
 def test_a_magic_that_is_not_the_first_line(notebook):
     ran = notebook.run("# total energy\n" + GRAVITY)
-    told = "%%kernel must be the first line of its cell; only empty lines may precede it"
+    told = "%%kernel must be the first line of its cell; only empty lines and cell magics may precede it"
     assert ran.stderr == f"UsageError: {told}\n"
     with provisionalcompleter():
         found = list(notebook.shell.Completer.completions("%%ker", 5))

@@ -23,9 +23,8 @@ from dsim.diagnostics.places import display_name
 from dsim.frontend.source import lambdas
 from dsim.frontend.source.source import bring
 from dsim.notebook.cell.options import Header, header
+from dsim.notebook.cell.raw_text import MAGIC, raw_text, with_newlines
 
-_MAGIC = "%%kernel"
-_NEWLINE = re.compile(r"\r\n?")
 _NO_PYTHON = "Python cannot parse this: check here, and directly before it"
 _DEFINITIONS = (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.Assign, ast.AnnAssign)
 
@@ -39,15 +38,18 @@ class Cell:
     source : Source
         Its whole text, as the editor shows it, without a newline at the end.
     first : int
-        The line of `%%kernel`: 1, unless empty lines stand before it.
+        The line of `%%kernel`: 1, unless empty lines or another cell magic stand before it.
+    margin : int
+        The columns by which all lines from there on are indented.
     filename : str
         What Python calls it in tracebacks.
     body : str
-        What stands below the `%%kernel` line.
+        What stands below the `%%kernel` line, without the margin.
     """
 
     source: Source
     first: int
+    margin: int
     filename: str
     body: str
 
@@ -58,7 +60,7 @@ class Cell:
 
     @property
     def padded(self) -> str:
-        """The body, with its lines at their numbers in the cell."""
+        """The body, with its lines at their numbers in the cell, but without the margin."""
         return "\n" * self.first + self.body
 
     # -- as the subject of a report (`report/subject.py`)
@@ -86,7 +88,7 @@ class Cell:
     @property
     def tree(self) -> ast.AST:
         """Its syntax tree."""
-        return ast.parse(self.padded)
+        return indented(ast.parse(self.padded), self.margin)
 
     def span(self, node: ast.AST) -> Span:
         """The span of a node of `tree`."""
@@ -125,31 +127,16 @@ class Cell:
 
 def cell_of(shell: Any, line: str, body: str) -> Cell:
     """The cell that runs, from what IPython gives a magic: `line` behind the name, and the rest."""
-    kept, number = _raw(shell, body)
-    raw = f"{_MAGIC} {line}".rstrip() + f"\n{body}" if kept is None else kept
-    raw, body = _NEWLINE.sub("\n", raw), _NEWLINE.sub("\n", body)  # what an editor shows of them
-    text = raw.rstrip("\n")
-    first = next(n for n, t in enumerate(text.split("\n"), 1) if t.startswith(_MAGIC))
-    filename = shell.compile.cache(text, number, raw_code=raw)
-    return Cell(Source(display_name(filename), text, file=filename), first, filename, body.rstrip("\n"))
-
-
-def _raw(shell: Any, body: str) -> tuple[str | None, int]:
-    """The cell as in the editor, from IPython's history, and its number."""
-    history = shell.history_manager.input_hist_raw if shell.history_manager else [""]
-    kept = history[-1]
-    lines = kept.split("\n")
-    while lines and not lines[0].strip():
-        lines.pop(0)
-    same = (
-        bool(lines) and lines[0].startswith(_MAGIC) and "\n".join(lines[1:]).rstrip("\n") == body.rstrip("\n")
-    )
-    return (kept, len(history) - 1) if same else (None, shell.execution_count)
+    raw = raw_text(shell, line, body)
+    text, body = raw.text.rstrip("\n"), with_newlines(body).rstrip("\n")
+    filename = shell.compile.cache(text, raw.number, raw_code=raw.text)
+    source = Source(display_name(filename), text, file=filename)
+    return Cell(source, raw.first, len(raw.margin), filename, body)
 
 
 def header_of(cell: Cell) -> Header:
     """The parts of the cell's `%%kernel` line."""
-    return header(cell.line, len(_MAGIC))
+    return header(cell.line, cell.margin + len(MAGIC))
 
 
 def read_at_once(cell: Cell) -> Iterator[str]:
@@ -193,7 +180,7 @@ def body_function(cell: Cell, head: Header, shell: Any) -> types.FunctionType:
         When the cell is not valid Python.
     """
     assert head.name is not None
-    tree = parsed(cell, cell.padded, shell)
+    tree = parsed(cell, cell.padded, shell, cell.margin)
     if not tree.body:
         raise KernelSyntaxError(
             Diagnostic("syntax", "the kernel has no statements", cell.whole_line(cell.first))
@@ -242,7 +229,7 @@ def definitions(cell: Cell, shell: Any) -> tuple[ast.Module, list[str], list[str
     KernelSyntaxError
         When it is not valid Python, or has statements other than definitions.
     """
-    tree = parsed(cell, cell.padded, shell)
+    tree = parsed(cell, cell.padded, shell, cell.margin)
     wrong = [node for node in tree.body if not _defines(node)]
     if wrong:
         raise KernelSyntaxError(*(Diagnostic(*_outside(cell, node)) for node in wrong[:1]))
@@ -284,16 +271,26 @@ def _bound(node: ast.stmt) -> Iterator[str]:
             yield name
 
 
-def parsed(cell: Cell, text: str, shell: Any) -> ast.Module:
-    """The syntax tree of `text`, whose lines are the cell's; an error in it as a diagnostic."""
+def parsed(cell: Cell, text: str, shell: Any, margin: int = 0) -> ast.Module:
+    """The syntax tree of `text`, whose lines are the cell's without `margin`; an error as a diagnostic."""
     try:
         # The notebook's `from __future__` applies; incomplete input is an error here.
         flags = shell.compile.flags & PyCF_MASK | ast.PyCF_ONLY_AST
-        return compile(text + "\n", cell.filename, "exec", flags, dont_inherit=True)
+        return indented(compile(text + "\n", cell.filename, "exec", flags, dont_inherit=True), margin)
     except SyntaxError as error:
-        raise _syntax(cell, error) from None
+        raise _syntax(cell, error, margin) from None
     except ValueError as error:  # null characters
         raise KernelSyntaxError(Diagnostic("syntax", str(error), cell.whole_line(cell.first))) from None
+
+
+def indented(tree: ast.Module, margin: int) -> ast.Module:
+    """`tree`, with its columns moved to the right by `margin`."""
+    for node in ast.walk(tree) if margin else ():
+        if isinstance(node, ast.expr | ast.stmt | ast.arg | ast.keyword | ast.alias | ast.excepthandler):
+            node.col_offset += margin
+            if node.end_col_offset is not None:
+                node.end_col_offset += margin
+    return tree
 
 
 def run(cell: Cell, tree: ast.Module, shell: Any, namespace: dict[str, Any] | None = None) -> None:
@@ -306,11 +303,11 @@ def run(cell: Cell, tree: ast.Module, shell: Any, namespace: dict[str, Any] | No
     exec(code, shell.user_ns, shell.user_ns if namespace is None else namespace)
 
 
-def _syntax(cell: Cell, error: SyntaxError) -> KernelSyntaxError:
+def _syntax(cell: Cell, error: SyntaxError, margin: int = 0) -> KernelSyntaxError:
     line = min(error.lineno or cell.first, len(cell.source.lines))
     text = cell.source.line(line)
-    start = min(max((error.offset or 1) - 1, 0), len(text))
-    end = error.end_offset - 1 if error.end_offset and error.end_lineno == line else start + 1
+    start = min(max((error.offset or 1) - 1, 0) + margin, len(text))
+    end = error.end_offset - 1 + margin if error.end_offset and error.end_lineno == line else start + 1
     span = Span(cell.source, line, start, line, max(end, start + 1))
     return KernelSyntaxError(
         Diagnostic(
