@@ -22,6 +22,7 @@ from dsim.diagnostics import Diagnostic, KernelSyntaxError, Source, Span
 from dsim.diagnostics.places import display_name
 from dsim.frontend.source import lambdas
 from dsim.frontend.source.same_code import is_code_of
+from dsim.frontend.source.timed_cells import magic_of, timed_texts
 
 # The attribute that carries the source of a function that was not written as a `def` (the body of
 # a notebook cell), whose lines and columns are nevertheless a user's.
@@ -117,18 +118,34 @@ def read(function: Callable[..., Any]) -> FunctionText:
             found = _in_lines(function, lines)
             if found is not None:
                 return found
-    found = _on_the_command_line(function)
+    found = _on_the_command_line(function) or _under_a_magic(function)
     if found is not None:
         return found
-    if not seen:
-        message = "the source of {} cannot be found"
-        if function.__code__.co_filename.startswith("<"):
-            message += ": Python keeps no source for code typed at its prompt or given to `exec`"
-        help = "define it in a file or in a notebook cell"
-    else:
-        message = "the source of {} was changed after its definition"
+    raise KernelSyntaxError(_without_source(function, changed=bool(seen)))
+
+
+def _without_source(function: types.FunctionType, changed: bool) -> Diagnostic:
+    """The error about a function whose text is not there, or was `changed`."""
+    filename, help = function.__code__.co_filename, "define it in a file or in a notebook cell"
+    magic = magic_of(filename)
+    message = f"the source of {_called(function)} cannot be found"
+    if changed:
+        message = f"the source of {_called(function)} was changed after its definition"
         help = "define it again: run its cell, or restart Python"
-    raise KernelSyntaxError(Diagnostic("syntax", message.format(_called(function)), help=help))
+    elif magic is not None:
+        message += f": `{magic}` compiles code without keeping its source"
+        help = f"define it in a cell of its own, without `{magic}`"
+    elif filename.startswith("<"):
+        message += ": Python keeps no source for code typed at its prompt or given to `exec`"
+    return Diagnostic("syntax", message, help=help)
+
+
+def _under_a_magic(function: types.FunctionType) -> FunctionText | None:
+    """The text of `function` in a notebook cell under ``%%time`` or ``%%timeit``."""
+    texts = (
+        _in_lines(function, t.lines, t.above, t.file) for t in timed_texts(function.__code__.co_filename)
+    )
+    return next((text for text in texts if text is not None), None)
 
 
 def _on_the_command_line(function: types.FunctionType) -> FunctionText | None:
@@ -146,20 +163,26 @@ def _called(function: types.FunctionType) -> str:
     return f"the `lambda` of line {code.co_firstlineno} of {display_name(code.co_filename)}"
 
 
-def _in_lines(function: types.FunctionType, lines: list[str]) -> FunctionText | None:
-    """The text of `function` in `lines`, those of its file; None when it is not there."""
+def _in_lines(
+    function: types.FunctionType, lines: list[str], above: int = 0, file: str = ""
+) -> FunctionText | None:
+    """The text of `function` in `lines`; None when it is not there.
+
+    They are the lines of its file; or those that Python compiled of another `file`, with others `above` them.
+    """
     code = function.__code__
-    name, first = display_name(code.co_filename), code.co_firstlineno
+    file, first = file or code.co_filename, code.co_firstlineno
+    name = display_name(file)
     if code.co_name == lambdas.NAME:
         found = lambdas.find(code, lines)
         found = next((n for n in found if is_code_of(function, n)), None)
         if found is None:
             return None
         text = "".join(lines[found.lineno - 1 : found.end_lineno]).rstrip("\n")
-        return FunctionText(Source(name, text, found.lineno, code.co_filename), lambdas.as_def(found), 0)
+        return FunctionText(Source(name, text, found.lineno + above, file), lambdas.as_def(found), above)
     try:
         block = inspect.getblock(lines[first - 1 :])
-        text = parse(Source(name, "".join(block).rstrip("\n"), first, code.co_filename), code.co_name)
+        text = parse(Source(name, "".join(block).rstrip("\n"), first + above, file), code.co_name)
     except (SyntaxError, tokenize.TokenError, KernelSyntaxError):
         return None
     return text if is_code_of(function, text.node) else None
