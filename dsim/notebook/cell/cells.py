@@ -22,6 +22,7 @@ from dsim.diagnostics import Diagnostic, KernelSyntaxError, Source, Span
 from dsim.diagnostics.places import display_name
 from dsim.frontend.source import lambdas
 from dsim.frontend.source.source import bring
+from dsim.notebook.cell.nesting import room
 from dsim.notebook.cell.options import Header, header
 from dsim.notebook.cell.raw_text import MAGIC, raw_text, with_newlines
 
@@ -276,7 +277,9 @@ def parsed(cell: Cell, text: str, shell: Any, margin: int = 0) -> ast.Module:
     try:
         # The notebook's `from __future__` applies; incomplete input is an error here.
         flags = shell.compile.flags & PyCF_MASK | ast.PyCF_ONLY_AST
-        return indented(compile(text + "\n", cell.filename, "exec", flags, dont_inherit=True), margin)
+        with room(cell.source, cell.first):
+            tree = compile(text + "\n", cell.filename, "exec", flags, dont_inherit=True)
+        return indented(tree, margin)
     except SyntaxError as error:
         raise _syntax(cell, error, margin) from None
     except ValueError as error:  # null characters
@@ -296,7 +299,8 @@ def indented(tree: ast.Module, margin: int) -> ast.Module:
 def run(cell: Cell, tree: ast.Module, shell: Any, namespace: dict[str, Any] | None = None) -> None:
     """Runs definitions in the notebook's namespace; what they define goes to `namespace` if it is given."""
     try:
-        code = shell.compile(ast.fix_missing_locations(tree), cell.filename, "exec")
+        with room(cell.source, cell.first, tree):
+            code = shell.compile(ast.fix_missing_locations(tree), cell.filename, "exec")
     except SyntaxError as error:  # a misplaced `return`, a name that is global and local
         raise _syntax(cell, error) from None
     lambdas.bring(cell.filename, tree)
