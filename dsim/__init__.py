@@ -138,6 +138,7 @@ from dsim.diagnostics import (
     LaunchTypeError,
     NonFiniteError,
 )
+from dsim.diagnostics.frames import outermost as _outermost
 from dsim.linalg import eig, polar_decompose, solve, svd, sym_eig
 from dsim.runtime.fields.ndarrays import Ndarray
 from dsim.runtime.fields.struct_fields import StructField
@@ -381,10 +382,11 @@ _LATER = {
 }
 
 
+@_outermost
 def __getattr__(name: str) -> object:
     if name in _LATER:
         return getattr(_module(_LATER[name]), name)
-    raise absent("dsim", name)
+    raise absent("dsim", name, __all__)
 
 
 def __dir__() -> list[str]:

@@ -5,6 +5,7 @@ from importlib import import_module as _module
 from dsim.api.absent import absent
 from dsim.api.tools import *  # noqa: F403
 from dsim.api.tools import __all__ as __all__
+from dsim.diagnostics.frames import outermost as _outermost
 
 # `dsim.gui` takes long to import: its functions are imported lazily.
 _LATER = {
@@ -14,7 +15,8 @@ _LATER = {
 }
 
 
+@_outermost
 def __getattr__(name: str) -> object:
     if name in _LATER:
         return getattr(_module(_LATER[name]), name)
-    raise absent("dsim.tools", name)
+    raise absent("dsim.tools", name, [*__all__, *_LATER])

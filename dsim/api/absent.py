@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from dsim.diagnostics.similar import similar
+
 _SPARSE = "sparse layouts are out of scope: dense fields are what there is"
 _GPU = "functions of GPU threads and caches are out of scope"
 _MESHES = "meshes are out of scope: keep them in fields of indices"
@@ -59,15 +63,19 @@ class AbsentError(AttributeError):
     help = ""
 
 
-def absent(module: str, name: str) -> AbsentError:
-    """The exception for ``module.name``.
+def absent(module: str, name: str, known: Sequence[str] = ()) -> AbsentError:
+    """The exception for ``module.name``; `known` are the names that the module has.
 
     Examples
     --------
     >>> absent("dsim", "ui")
     AbsentError("module 'dsim' has no attribute 'ui': GGUI is out of scope: `ds.GUI` draws into images")
+    >>> absent("dsim", "kernle", ["field", "kernel"])
+    AbsentError("module 'dsim' has no attribute 'kernle': did you mean `kernel`?")
     """
     why = WHY.get(name, "")
-    error = AbsentError(f"module '{module}' has no attribute '{name}'{': ' if why else ''}{why}")
+    near = None if why or name.startswith("_") else similar(name, known)
+    told = why if near is None else f"did you mean `{near}`?"
+    error = AbsentError(f"module '{module}' has no attribute '{name}'{': ' if told else ''}{told}")
     error.help = why
     return error

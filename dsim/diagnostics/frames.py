@@ -23,6 +23,7 @@ R = TypeVar("R")
 _ALL = os.environ.get("DSIM_FRAMES", "") not in ("", "0")
 _RAISE = opmap["RAISE_VARARGS"]
 _OF_BUGS = (AssertionError, NotImplementedError)
+_MEANT = ("builtins", "dsim")  # whose classes are raised on purpose
 
 
 def outermost(function: Callable[P, R]) -> Callable[P, R]:
@@ -59,7 +60,7 @@ def trimmed(error: BaseException) -> None:
 
 
 def _meant(error: BaseException) -> bool:
-    """Whether `error` was raised on purpose: by a ``raise`` in dsim, or by the user's code."""
+    """Whether `error` was raised on purpose: by a ``raise`` in dsim, the user's code, or a wrong call."""
     if isinstance(error, DsimError | Warning | KeyboardInterrupt):
         return True
     last = error.__traceback__
@@ -69,8 +70,16 @@ def _meant(error: BaseException) -> bool:
         return False
     if not own_frame(last.tb_frame):
         return not last.tb_frame.f_code.co_filename.startswith(LIBRARIES)
-    built_in = type(error).__module__ == "builtins" and not isinstance(error, _OF_BUGS)
-    return built_in and last.tb_frame.f_code.co_code[last.tb_lasti] == _RAISE
+    if _called_wrongly(error, last.tb_frame):
+        return True
+    known = type(error).__module__.partition(".")[0] in _MEANT and not isinstance(error, _OF_BUGS)
+    return known and last.tb_frame.f_code.co_code[last.tb_lasti] == _RAISE
+
+
+def _called_wrongly(error: BaseException, last: types.FrameType) -> bool:
+    """Whether the user's arguments do not fit the parameters of a public function: it never began to run."""
+    wrapper = last.f_code.co_filename == __file__ and last.f_code.co_name == "called"
+    return wrapper and type(error) is TypeError and last.f_back is not None and not own_frame(last.f_back)
 
 
 def _foreign(error: BaseException | None) -> BaseException | None:

@@ -4,6 +4,7 @@ Kernels do not check their derivatives when compiled (``check=False``): the test
 """
 
 from dsim.api.absent import absent
+from dsim.diagnostics.frames import outermost as _outermost
 from dsim.linalg.general import eig
 from dsim.linalg.polar import polar_decompose
 from dsim.linalg.singular import svd
@@ -13,5 +14,6 @@ from dsim.linalg.symmetric import sym_eig
 __all__ = ["eig", "polar_decompose", "solve", "svd", "sym_eig"]
 
 
+@_outermost
 def __getattr__(name: str) -> object:
-    raise absent("dsim.linalg", name)
+    raise absent("dsim.linalg", name, __all__)

@@ -78,6 +78,16 @@ def test_types_that_are_out_of_scope_say_so():
         _ = ti.types.nothing
 
 
+@pytest.mark.parametrize(
+    ("module", "name", "near"),
+    [(ti, "kernle", "kernel"), (ti, "f65", "f64"), (ti, "viev", "view"), (ti.tools, "imraed", "imread"),
+     (ti.types, "vectr", "vector"), (ti.linalg, "sdv", "svd")],
+)  # fmt: skip
+def test_a_similar_name_is_suggested(module, name, near):
+    with pytest.raises(AttributeError, match=f"has no attribute '{name}': did you mean `{near}`\\?$"):
+        getattr(module, name)
+
+
 def test_in_a_kernel_it_is_the_help():
     @ti.kernel
     def run() -> int:

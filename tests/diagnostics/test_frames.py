@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import dsim as ti
+from dsim.diagnostics.frames import outermost
 
 OWN = str(Path(ti.__file__).parent)
 
@@ -93,6 +94,55 @@ def test_at_most_one(fails):
         fails(Program())
     assert frames_of(raised.value) <= 1
     assert raised.value.__context__ is None
+
+
+WRONG_CALLS = {
+    "name of a parameter": lambda p: ti.field(ti.f64, shap=3),  # type: ignore[call-arg]
+    "of a lazy function": lambda p: ti.view(p.x, colour="red"),  # type: ignore[call-arg]
+    "of a class": lambda p: ti.ad.Tape(p.y, bugdet=3),  # type: ignore[call-arg]
+    "count of arguments": lambda p: p.x.fill(1.0, 2.0),
+    "name in dsim": lambda p: ti.kernle,
+    "name in a module": lambda p: ti.tools.imraed,
+    "name in the layout": lambda p: ti.root.dens,
+    "sum of vectors": lambda p: ti.Vector([1, 2]) + ti.Vector([1, 2, 3]),
+    "comparison": lambda p: ti.Vector([1, 2]) < ti.Vector([1, 2, 3]),
+    "product": lambda p: ti.Matrix([[1, 2], [3, 4]]) @ ti.Vector([1, 2, 3]),
+    "product with a number": lambda p: ti.Matrix([[1, 2], [3, 4]]) @ 2,
+    "scalar product": lambda p: ti.Vector([1, 2]).dot(ti.Vector([1, 2, 3])),
+    "determinant": lambda p: ti.Vector([1, 2]).determinant(),
+    "entry": lambda p: ti.Vector([1, 2]).z,
+    "entries": lambda p: setattr(ti.Vector([1, 2]), "xy", [1, 2, 3]),
+    "value of an entry": lambda p: setattr(ti.Vector([1, 2]), "x", "a"),
+}
+
+
+@pytest.mark.parametrize("fails", WRONG_CALLS.values(), ids=WRONG_CALLS.keys())
+def test_none(fails):
+    with pytest.raises((TypeError, ValueError, AttributeError)) as raised:
+        fails(Program())
+    assert frames_of(raised.value) == 0
+
+
+INSIDE = """
+@outermost
+def inner():
+    pass
+
+@outermost
+def outer():
+    inner(1)
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "kept"), [("outer", (), ["called", "outer", "called"]), ("inner", (1,), [])]
+)
+def test_a_wrong_call_inside_of_dsim_keeps_its_frames(name, arguments, kept):
+    names = {"__name__": "dsim.inside", "outermost": outermost}
+    exec(INSIDE, names)
+    with pytest.raises(TypeError, match=r"inner\(\) takes 0 positional arguments") as raised:
+        names[name](*arguments)
+    assert [frame.name for frame in traceback.extract_tb(raised.value.__traceback__)[1:]] == kept
 
 
 def test_the_lines_of_a_person_between_stay():

@@ -60,6 +60,7 @@ class Node:
     def __reduce__(self) -> tuple[Any, ...]:
         uncopied("a node of the layout", "copy the fields that are placed in it")
 
+    @outermost
     def __getattr__(self, name: str) -> Any:
         if name in _SPARSE:
             raise AttributeError(f"sparse layouts ({name}) are not supported: use dense()")

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dsim.diagnostics.frames import outermost
+from dsim.diagnostics.frames import outermost, trimmed
 from dsim.ir.types import ScalarType, from_numpy
 from dsim.runtime.fields import host_numbers
 from dsim.runtime.fields.entrywise import Entrywise
@@ -161,20 +161,25 @@ class Array(Entrywise, metaclass=Builtin):
     def __getattr__(self, name: str) -> Any:
         if name in ("_a", "_kept"):  # not made yet
             raise AttributeError(name)
-        at = self._named(name)
+        try:
+            at = self._named(name)
+        except AttributeError as error:
+            trimmed(error)
+            raise
         return self[at[0]] if len(at) == 1 else self[at]
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name.startswith("_"):
             object.__setattr__(self, name, value)
             return
-        at = self._named(name)
-        if len(at) == 1:
-            self[at[0]] = value
-            return
-        if np.shape(value) not in ((), (len(at),)):
-            raise ValueError(f"`{name}` denotes {len(at)} numbers, got shape {np.shape(value)}")
-        self[at] = value
+        try:
+            at = self._named(name)
+            if len(at) > 1 and np.shape(value) not in ((), (len(at),)):
+                raise ValueError(f"`{name}` denotes {len(at)} numbers, got shape {np.shape(value)}")
+            self[at[0] if len(at) == 1 else at] = value
+        except Exception as error:
+            trimmed(error)
+            raise
 
     def _named(self, name: str) -> list[int]:
         """The places of the entries that ``v.name`` stands for, as in ``v.xy``."""
@@ -186,13 +191,18 @@ class Array(Entrywise, metaclass=Builtin):
     def __repr__(self) -> str:
         return str(self._a.tolist())
 
+    @outermost
     def __bool__(self) -> bool:
         raise TypeError("a vector has no truth value: use any() or all()")
 
     # -- operators; those that go entry by entry are `Entrywise`'s
 
+    @outermost
     def __matmul__(self, o: Any) -> Any:
-        product = self._a @ (o._a if isinstance(o, Array) else np.asarray(o))
+        a, b = self._a, o._a if isinstance(o, Array) else np.asarray(o)
+        if b.ndim == 0 or a.shape[-1] != b.shape[0]:
+            raise TypeError(f"shapes {a.shape} and {b.shape} do not match")
+        product = a @ b
         return Array._of(product) if isinstance(product, np.ndarray) else product.item()
 
     # -- what the dialect's vectors and matrices can do
@@ -214,10 +224,12 @@ class Array(Entrywise, metaclass=Builtin):
         length = self.norm() + eps
         return Array._of(self._a / length if length else self._a * 0.0)
 
+    @outermost
     def dot(self, o: Any) -> Any:
         """The scalar product with the vector `o`."""
         return self._with(o, np.multiply).sum()
 
+    @outermost
     def cross(self, o: Any) -> Any:
         """The cross product: a number of 2D vectors, a vector of 3D ones."""
         a, b = self._a, np.asarray(o)
@@ -235,14 +247,17 @@ class Array(Entrywise, metaclass=Builtin):
         """The transpose; of a vector, a matrix of one row."""
         return Array._of(self._a.T.copy() if self._a.ndim == 2 else self._a[None, :].copy())
 
+    @outermost
     def determinant(self) -> float:
         """The determinant of a square matrix."""
         return float(np.linalg.det(self._square("determinant")))
 
+    @outermost
     def inverse(self) -> Array:
         """The inverse of a square matrix."""
         return Array._of(np.linalg.inv(self._square("inverse")))
 
+    @outermost
     def trace(self) -> Any:
         """The sum of the diagonal of a square matrix."""
         return np.trace(self._square("trace")).item()
