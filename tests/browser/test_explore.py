@@ -25,8 +25,8 @@ seen = ds.explore(energy, wrt=x, loss=U, controls={k: (0, 10, 1)})
 seen"""
 
 
-def opened(view):
-    view.open(*cells(SPRINGS), kernel=True)
+def opened(view, source=SPRINGS):
+    view.open(*cells(source), kernel=True)
     view.run_all()
     here = view.cell(0)
     expect(here.locator(".dsim-explorer canvas").first).to_be_visible(timeout=START_SECONDS * 1000)
@@ -49,6 +49,24 @@ def test_a_slider_moves_the_loss_and_its_derivative(lab):
     expect(here.get_by_text("∂ 2")).to_be_visible()
     expect(here.get_by_role("img", name=re.compile("loss over the last"))).to_be_visible()
     lab.shoot("explore")
+
+
+def test_long_names_leave_room_for_the_sliders(lab):
+    names = ["k", "stiffness", "spring_stiffness", "initial_velocity_of_ball", "x" * 65]
+    parameters = ", ".join(f"{name}=1.0" for name in names)
+    run = f"def run({parameters}):\n    energy()\n\nds.explore(run, wrt=x, loss=U)"
+    here = opened(lab, SPRINGS.replace("\nseen = ", "\n").rpartition("ds.explore(")[0] + run)
+    for row, name in enumerate(names):
+        slider = here.locator(".dsim-explorer .widget-slider").nth(row)
+        label = slider.locator(".widget-label")
+        expect(label).to_have_text(name)
+        expect(label).to_have_attribute("title", name)
+        track = slider.locator(".noUi-target").bounding_box()
+        assert track["width"] >= 80
+        assert label.bounding_box()["x"] + label.bounding_box()["width"] <= track["x"]
+        assert label.evaluate("e => getComputedStyle(e).overflowX") == "hidden"
+    label.scroll_into_view_if_needed()
+    lab.shoot("explore-names")
 
 
 def test_a_dragged_point_moves_the_loss(lab):

@@ -15,6 +15,8 @@ from dsim.live.exploring.explored_run import ExploredRun
 from dsim.live.exploring.marks import gradient_bar, loss_curve
 from dsim.live.lifetime import close_tree
 
+_SHORT = 9  # characters: names up to here are not wider than `_NAME_WIDTH` in any script
+_NAME_WIDTH = "9em"
 _DECIMALS = 8  # with more a number is written with an exponent
 
 
@@ -98,14 +100,15 @@ def _listen(slider: Any, _: Any = None) -> None:
 def _slider(control: ExploreControl) -> Any:
     kind = widgets.IntSlider if control.whole else widgets.FloatSlider
     made = kind(value=control.value, min=control.low, max=control.high, step=control.step)
-    made.description = control.name
+    made.description = made.tooltip = control.name
     if not control.whole:
         made.readout_format = _format(control.step)
     made._view_count = 0  # so pages count what they have drawn
     made.observe(partial(_listen, made), "_view_count")
     _listen(made)
     made.layout.width = "24em"
-    made.style.description_width = "initial"
+    # A wider name ends in an ellipsis: the track keeps the rest of the row.
+    made.style.description_width = "initial" if len(control.name) <= _SHORT else _NAME_WIDTH
     return made
 
 
