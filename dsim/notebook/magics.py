@@ -11,7 +11,7 @@ from IPython.core.magic import Magics, cell_magic, line_magic, magics_class, no_
 from dsim.backends.prints import PRINTS
 from dsim.notebook.cell.cells import cell_of, from_cell, header_of
 from dsim.notebook.cell.options import usage
-from dsim.notebook.cell.request import defined, request
+from dsim.notebook.cell.request import defined, request, sources_named
 from dsim.notebook.forms.errors import reported
 from dsim.notebook.forms.living import Living
 from dsim.notebook.forms.showing import bundle, publish, tape_bundle
@@ -55,9 +55,10 @@ class KernelMagics(Magics):
                     publish(bundle(funcs_report(this, funcs)))
                     return
                 asked = request(kernels, head.options, self._names)
-                compiled = compile_cell(asked)
+                with sources_named(asked):
+                    compiled = from_cell(this, lambda: compile_cell(asked))
             state.compiled = asked.kernel.__name__
-            with PRINTS.capped():
+            with PRINTS.capped(), sources_named(asked):
                 run = from_cell(this, lambda: ReportRun(this, asked, compiled, begin))
         self._last = run.recorded or self._last
         self._checks[asked.kernel.__name__] = run.check

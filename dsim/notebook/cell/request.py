@@ -10,6 +10,7 @@ import copy
 import dataclasses
 import inspect
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ import numpy as np
 from IPython.core.error import UsageError
 
 from dsim.api.kernels import kernel as decorator
-from dsim.diagnostics import Diagnostic, KernelSyntaxError
+from dsim.diagnostics import Diagnostic, KernelSyntaxError, LaunchTypeError
 from dsim.diagnostics.similar import similar
 from dsim.frontend.expressions.records import RecordType
 from dsim.frontend.source.captures import is_function, is_host_matrix, is_host_struct
@@ -256,6 +257,29 @@ def arguments(
             advice = f"give its parameter {name} a default, or define {name} in the notebook"
             raise UsageError(f"to run {kernel.__name__}, {advice}")
     return tuple(found)
+
+
+@contextmanager
+def sources_named(asked: CellRequest) -> Iterator[None]:
+    """Lets errors about an argument say where its value comes from: there is no call to look at."""
+    try:
+        yield
+    except LaunchTypeError as error:
+        found = [_with_source(d, asked) for d in error.diagnostics]
+        raise LaunchTypeError(*found).with_traceback(error.__traceback__) from None
+
+
+def _with_source(d: Diagnostic, asked: CellRequest) -> Diagnostic:
+    found = re.match(rf"argument `(\w+)[\w.]*` of `{asked.kernel.__name__}` ", d.message)
+    if found is None or found.group(1) in asked.given:
+        return d
+    name = found.group(1)
+    if name in borrowed(asked.kernel):
+        source = f"the notebook's variable `{name}`"
+        help = f"change `{name}` in the notebook, or give the parameter a default"
+    else:
+        source, help = "its default", "change the default, or the annotation"
+    return dataclasses.replace(d, message=f"{d.message} ({source})", help=d.help or help)
 
 
 def kept(value: Any, record: RecordType | None = None) -> Any:

@@ -12,7 +12,7 @@ from dsim.backends.prints import silent
 from dsim.diagnostics import Diagnostic, DsimError
 from dsim.frontend.source.captures import changed
 from dsim.notebook.cell.cells import Cell
-from dsim.notebook.cell.request import parameters, request
+from dsim.notebook.cell.request import parameters, request, sources_named
 from dsim.notebook.forms.callbacks import Callbacks
 from dsim.notebook.forms.dependencies import Dependencies
 from dsim.notebook.forms.scrubber import Scrubber
@@ -144,9 +144,10 @@ class Shown:
         """The report that the cell would show now."""
         begin, before = time.perf_counter(), self._run
         asked = request(before.asked.kernels, before.asked.options, self._names, self._given)
-        compiled = compile_cell(asked)
-        with silent(), state.unnoticed(touched(asked, compiled)):
-            return self._of.launched(lambda: ReportRun(self._of, asked, compiled, begin, before.outlook))
+        with sources_named(asked):
+            compiled = compile_cell(asked)
+            with silent(), state.unnoticed(touched(asked, compiled)):
+                return self._of.launched(lambda: ReportRun(self._of, asked, compiled, begin, before.outlook))
 
     def _now(self, run: ReportRun) -> None:
         """Takes a report, as the one of the present numbers."""
