@@ -324,8 +324,10 @@ _EXACT = 1 << 62  # no sum of two such numbers wraps in 64 bits
 
 def _is_widened(s: ir.Let) -> bool:
     """Whether analyses know the result as an affine form of the operands, or a product of two."""
-    by = s.args[-1]
-    return s.op in _WIDENED or (s.op == "shl" and isinstance(by, ir.Const) and 0 <= int(by.value) < 31)
+    if s.op != "shl":
+        return s.op in _WIDENED
+    _, by = s.args
+    return isinstance(by, ir.Const) and 0 <= int(by.value) < 31
 
 
 def _span(op: str, args: Sequence[Span]) -> Span:
