@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Callable
+from typing import NoReturn
 
 from dsim.frontend.expressions import branches, closures, logic, overloads, structs, subscripts
 from dsim.frontend.expressions.assign import assign_name
@@ -12,6 +13,7 @@ from dsim.frontend.expressions.elements import load
 from dsim.frontend.frames import items, names, text
 from dsim.frontend.frames.frame import Frame
 from dsim.frontend.frames.static import compile_time
+from dsim.frontend.source.problems import asked
 from dsim.frontend.values.linear import matmul
 from dsim.frontend.values.operators import COMPARISONS, SIGNS, binary, condition, exact, unary
 from dsim.frontend.values.types import matrix_type, scalar_type
@@ -123,11 +125,12 @@ _PYTHON = (Opaque, str, tuple)
 def _in_python(f: Frame, sign: str, a: Value, b: Value) -> Value:
     """``a sign b`` of Python objects, at compile time."""
     node = f.text.node
-    try:
-        result = exact(f.emit, sign, compile_time(f, a, node), compile_time(f, b, node))
-    except TypeError:
-        f.emit.refuse("type", f"`{sign}` does not work on {describe(a)} and {describe(b)}")
-    return names.imported(f, result, None, node)
+
+    def refuse(why: str) -> NoReturn:
+        f.emit.refuse("type", f"`{sign}` does not work on {describe(a)} and {describe(b)}: {why}")
+
+    known = compile_time(f, a, node), compile_time(f, b, node)
+    return names.imported(f, asked(lambda: exact(f.emit, sign, *known), refuse), None, node)
 
 
 def _unary(f: Frame, node: ast.expr, hint: str) -> Value:
@@ -208,10 +211,13 @@ def _equal(f: Frame, a: Value, b: Value, node: ast.AST) -> bool:
     """``a == b``, likewise; a number never equals a string."""
     if a is None or b is None or isinstance(a, str) or isinstance(b, str):
         return bool(_plain(a) == _plain(b))
-    try:
-        return bool(_object(f, a, node) == _object(f, b, node))
-    except ValueError as error:  # of arrays, which compare entry by entry
-        f.refuse("static", f"these cannot be compared as a whole: {error}", node)
+    one, other = _object(f, a, node), _object(f, b, node)
+
+    def refuse(why: str) -> NoReturn:  # arrays compare entry by entry
+        help = "compare what decides: an attribute, or `(a == b).all()` of arrays"
+        f.refuse("static", f"these cannot be compared as a whole: {why}", node, help=help)
+
+    return asked(lambda: bool(one == other), refuse)
 
 
 def _object(f: Frame, value: Value, node: ast.AST) -> object:

@@ -6,8 +6,9 @@ import ast
 from collections.abc import Callable, Sequence
 
 from dsim.frontend.expressions.branches import choose
+from dsim.frontend.frames import static
 from dsim.frontend.frames.frame import Frame
-from dsim.frontend.frames.static import compile_time, is_static_call
+from dsim.frontend.frames.static import is_static_call
 from dsim.frontend.values import operators
 from dsim.frontend.values.emit import Emitter
 from dsim.frontend.values.operators import condition, elementwise, operand
@@ -31,7 +32,11 @@ def truth(f: Frame, node: ast.expr) -> Atom | bool:
 
 def of_value(f: Frame, value: Value, node: ast.expr) -> Atom | bool:
     """The truth of `value`, in `static` of any Python object."""
-    return condition(f.emit, value) if is_scalar(value) or isinstance(value, Mat) else _known(f, value, node)
+    return (
+        condition(f.emit, value)
+        if is_scalar(value) or isinstance(value, Mat)
+        else static.truth(f, value, node)
+    )
 
 
 def _truth_of_several(f: Frame, nodes: Sequence[ast.expr], conjunction: bool) -> Atom | bool:
@@ -148,14 +153,6 @@ def _in_python(f: Frame, nodes: Sequence[ast.expr], conjunction: bool) -> Value:
     value: Value = None
     for node in nodes:
         value = f.value(node)
-        if node is not nodes[-1] and _known(f, value, node) != conjunction:
+        if node is not nodes[-1] and static.truth(f, value, node) != conjunction:
             return value
     return value
-
-
-def _known(f: Frame, value: Value, node: ast.expr) -> bool:
-    """The truth of a Python object."""
-    try:
-        return bool(compile_time(f, value, node))
-    except ValueError as error:
-        f.refuse("type", str(error), node)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 from math import prod
+from typing import NoReturn
 
 import numpy as np
 
 from dsim.frontend.frames import names
 from dsim.frontend.frames.frame import Frame
-from dsim.frontend.source.problems import RefusedError
+from dsim.frontend.source.problems import RefusedError, asked
 from dsim.frontend.values.values import Grid, Mat, Opaque, Range, Unrolled, Value, describe
 from dsim.ir.nodes import Const
 from dsim.ir.ranges import length
@@ -101,10 +102,19 @@ def _of_object(f: Frame, value: Opaque, node: ast.AST) -> list[Value]:
         message = f"`{value.path.text}` can be iterated over only once"
         f.refuse("static", message, node, help="make a list of it outside the kernel")
     elif not isinstance(found, list | tuple | range):
-        found = list(found)
+        found = _listed(f, value, node)
         if value.path is not None:
             f.c.captures.items(value.path, found)
     return [_item(f, i, v, value, node) for i, v in enumerate(found)]
+
+
+def _listed(f: Frame, value: Opaque, node: ast.AST) -> list[object]:
+    """What iterating over a person's object gives."""
+
+    def refuse(why: str) -> NoReturn:
+        f.refuse("static", f"{describe(value)} cannot be iterated over: {why}", node)
+
+    return asked(lambda: list(value.value), refuse)
 
 
 def _item(f: Frame, i: int, value: object, owner: Opaque, node: ast.AST) -> Value:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from dsim.frontend.frames.frame import Frame
 from dsim.frontend.frames.items import items
+from dsim.frontend.source.problems import asked
+from dsim.frontend.values.operators import condition
 from dsim.frontend.values.values import (
     FieldValue,
     Grid,
@@ -68,7 +70,7 @@ def unrolled(f: Frame, node: ast.expr) -> tuple[list[Value], bool] | None:
 def _chosen(f: Frame, node: ast.expr) -> ast.expr:
     """`a` or `b` of ``a if static(c) else b``: a loop may be unrolled in one case only."""
     while isinstance(node, ast.IfExp) and is_static_call(f, node.test):
-        node = node.body if compile_time(f, f.value(node.test), node.test) else node.orelse
+        node = node.body if truth(f, f.value(node.test), node.test) else node.orelse
     return node
 
 
@@ -92,12 +94,29 @@ def compile_time(f: Frame, value: Value, node: ast.AST) -> Any:
     f.refuse("static", f"this must be known at compile time, but is {describe(value)}", node)
 
 
+def truth(f: Frame, value: Value, node: ast.expr) -> bool:
+    """The truth of a Python object, by its own ``__bool__`` or ``__len__``; fields have none."""
+    if isinstance(value, FieldValue | StructFieldValue):
+        with f.at(node):
+            return condition(f.emit, value)
+    known = compile_time(f, value, node)
+    if isinstance(known, np.ndarray) and known.size != 1:
+        message = f"an array of shape {known.shape} is not a truth value"
+        f.refuse("type", message, node, help="reduce it with `.all()` or `.any()`")
+
+    def refuse(why: str) -> NoReturn:
+        message = f"{describe(value)} cannot be a condition: {why}"
+        f.refuse("type", message, node, help="write a comparison that Python can compute, such as `a.n > 0`")
+
+    return asked(lambda: bool(known), refuse)
+
+
 def static_assert(f: Frame, node: ast.Call) -> None:
     """``static_assert(condition, message)``, checked at compile time."""
     if not node.args:
         f.refuse("argument", "`static_assert` takes a condition", node)
     with f.statically():
-        holds = compile_time(f, f.value(node.args[0]), node)
+        holds = truth(f, f.value(node.args[0]), node.args[0])
         message = compile_time(f, f.value(node.args[1]), node) if len(node.args) > 1 else ""
     if not holds:
         f.refuse("static", f"a static assertion failed{': ' if message else ''}{message}", node)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
+from collections.abc import Callable
+from typing import NoReturn, TypeVar
 
 from dsim.diagnostics import (
     CompilationError,
@@ -17,8 +18,24 @@ from dsim.diagnostics import (
 _TYPE_CODES = {"type", "shape", "index", "argument", "return"}
 
 
+T = TypeVar("T")
+
+
 class RefusedError(Exception):
     """Leaves the statement that cannot be lowered; its diagnostic has been noted (internal)."""
+
+
+def asked(act: Callable[[], T], refuse: Callable[[str], NoReturn]) -> T:
+    """What `act` returns, which runs a method of a Python object, such as ``__bool__``.
+
+    `refuse` reports the exception that the method raises, so that the error is at the kernel's line.
+    """
+    try:
+        return act()
+    except RefusedError:
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever a method of a person raises
+        refuse(f"{type(error).__name__}: {error}")
 
 
 class Problems:

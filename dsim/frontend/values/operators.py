@@ -313,4 +313,6 @@ def condition(e: Emitter, a: Value) -> Any:
         e.refuse("type", f"{shape} is not a truth value", help="reduce it with `.all()` or `.any()`")
     sized = isinstance(a, Opaque) and isinstance(a.value, Sized)
     help = "compare its length: `len(…) > 0`" if sized else ""
+    if isinstance(a, FieldValue | StructFieldValue):
+        help = "index it, as in `x[i]`"
     e.refuse("type", f"{describe(a)} cannot be a condition", help=help)

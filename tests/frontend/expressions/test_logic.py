@@ -202,7 +202,7 @@ def test_what_has_no_truth() -> None:
     assert refused(vectors) == (
         "type: a vector of 2 is not a truth value\nhelp: reduce it with `.all()` or `.any()`"
     )
-    assert refused(fields) == "type: the field `x` cannot be a condition"
+    assert refused(fields) == "type: the field `x` cannot be a condition\nhelp: index it, as in `x[i]`"
     items = [1, 2]
 
     def lists():
