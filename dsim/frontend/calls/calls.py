@@ -219,9 +219,9 @@ _BY_SYNTAX: dict[str, Callable[[Frame, str, ast.Call, bool], Value]] = {
 
 def _method(f: Frame, method: Method, node: ast.Call, hint: str) -> Value:
     _refuse_kept(f, method, node)
-    args, keywords = arguments(f, node)
     if isinstance(method.owner, StructValue | StructElement):
-        return struct_methods.call(f, method, args, keywords, node, hint)
+        return struct_methods.call(f, method, node, hint, arguments)
+    args, keywords = arguments(f, node)
     if field_methods.is_one(method):
         return field_methods.call(f, method, args, node)
     if method.name == "fill":

@@ -78,18 +78,25 @@ def _of_python(
 def invoke_method(
     f: Frame,
     function: Any,
-    owner: Value,
     args: list[Value],
     keywords: dict[str, Value],
     node: ast.AST,
     hint: str,
-) -> tuple[Value, Value]:
-    """The value of a call of a struct's method, and the struct afterwards."""
+    kept: frozenset[str] = frozenset(),
+) -> tuple[Value, dict[str, Value]]:
+    """The value of a call of a struct's method, and afterwards the struct and the parameters `kept`.
+
+    The struct is the first of `args`.
+    """
+    own = owner_of(function)
     if getattr(function, "__dsim_rules__", None) is not None:
-        return invoke(f, function, [f.load(owner), *args], keywords, node, hint), owner
-    kept = function.__dsim_func__.__code__.co_varnames[0]
-    value, after = invoke_keeping(f, function, [owner, *args], keywords, node, hint, frozenset({kept}))
-    return value, after[kept]
+        return invoke(f, function, [f.load(args[0]), *args[1:]], keywords, node, hint), {own: args[0]}
+    return invoke_keeping(f, function, args, keywords, node, hint, kept | {own})
+
+
+def owner_of(method: Any) -> str:
+    """The parameter of a struct's method that is the struct: the first."""
+    return method.__dsim_func__.__code__.co_varnames[0]
 
 
 def invoke_keeping(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,12 +18,13 @@ from dsim.frontend.expressions.local_parts import LocalPart
 from dsim.frontend.expressions.subscripts import root_local
 from dsim.frontend.frames.frame import Frame
 from dsim.frontend.inlining import funcs
+from dsim.frontend.inlining.callables import Plain
 from dsim.frontend.inlining.signatures import annotated
 from dsim.frontend.source.paths import Surroundings
 from dsim.frontend.values.indexing import Part
 from dsim.frontend.values.structure import same
 from dsim.frontend.values.types import is_template
-from dsim.frontend.values.values import Poison, Value, is_scalar
+from dsim.frontend.values.values import Poison, StructValue, Value, is_scalar
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,36 +36,83 @@ class Reference:
     before: Value
 
 
+@dataclass(slots=True)
+class Passed:
+    """The arguments of one call of a func with template parameters.
+
+    Attributes
+    ----------
+    name : str
+        That of the func.
+    values : dict
+        The argument of each parameter.
+    nodes : dict
+        The syntax nodes of those that are passed by reference.
+    found : dict
+        The locals among these that the func may change.
+    """
+
+    name: str
+    values: dict[str, Value]
+    nodes: dict[str, ast.expr]
+    found: dict[str, Reference]
+
+    def belongs_to(self, own: str, owner: Reference) -> None:
+        """Notes the struct of a method, the parameter `own`, which is passed by reference, too."""
+        self.nodes[own], self.found[own] = owner.node, owner
+
+
 def call(f: Frame, function: Any, node: ast.Call, hint: str, by_value: Callable[..., Any]) -> Value:
     """The value of a call of a func; `by_value` evaluates the arguments of one that changes none."""
-    templates = _templates(f, function)
-    given = _given(f, function, node) if templates else None
-    if given is None:  # another check reports what is wrong with it
+    given = passed(f, function, node)
+    if given is None:
         args, keywords = by_value(f, node)
         return f.invoke(function, args, keywords, node, hint)
+    value, after = funcs.invoke_keeping(f, function, [], given.values, node, hint, frozenset(given.found))
+    take_back(f, given, after)
+    return value
+
+
+def passed(f: Frame, function: Any, node: ast.Call, *, method: bool = False) -> Passed | None:
+    """The arguments of a call of a func that has template parameters; None for any other call.
+
+    The first parameter of a struct's `method` is not among the arguments.
+    """
+    templates = _templates(f, function)
+    given = _given(f, function, node, method) if templates else None
+    if given is None:  # another check reports what is wrong with it
+        return None
+    made = Passed(function.__dsim_func__.__name__, {}, {n: a for n, a in given.items() if n in templates}, {})
     changed = _changed(funcs.text_of(f, _python(function)[0]).node, templates)
-    found: dict[str, Reference] = {}
-    values: dict[str, Value] = {}
     for name, n in given.items():
         root = _root(f, n)
         if name in changed and root is not None:
             part = local_parts.find(f, root, n)  # its index is computed once
-            values[name] = local_parts.read(f, part)
-            found[name] = Reference(n, part, values[name])
+            made.values[name] = local_parts.read(f, part)
+            made.found[name] = Reference(n, part, made.values[name])
         else:
-            values[name] = _place(f, n) if name in templates else f.value(n)
-    value, after = funcs.invoke_keeping(f, function, [], values, node, hint, frozenset(found))
-    for name, reference in found.items():
-        others = [n for k, n in given.items() if k in templates and k != name]
-        _take_back(f, function, reference, after[name], others, found)
-    return value
+            made.values[name] = _place(f, n) if name in templates else f.value(n)
+    return made
 
 
-def _given(f: Frame, function: Any, node: ast.Call) -> dict[str, ast.expr] | None:
+def take_back(f: Frame, given: Passed, after: Mapping[str, Value]) -> None:
+    """Assigns to the locals of a call the values that the func has given them."""
+    for name, reference in given.found.items():
+        if name not in given.values:
+            continue  # the struct of a method
+        value = f.load(after[name])
+        if not isinstance(value, Poison) and not same(value, reference.before):
+            _check_template(f, reference)
+            check_apart(f, given, name)
+            with f.at(reference.node):
+                local_parts.write(f, reference.part, value, reference.node)
+
+
+def _given(f: Frame, function: Any, node: ast.Call, method: bool) -> dict[str, ast.expr] | None:
     """The argument of each parameter, in the order of the call; None when it cannot be determined."""
     python, first = _python(function)
     spec = funcs.text_of(f, python).node.args
-    names = [a.arg for a in (*spec.posonlyargs, *spec.args)][first:]
+    names = [a.arg for a in (*spec.posonlyargs, *spec.args)][first + method :]
     given = dict(zip(names, node.args, strict=False))
     for k in node.keywords:
         if k.arg is None or k.arg in given:
@@ -78,6 +126,7 @@ def _templates(f: Frame, function: Any) -> frozenset[str]:
     """The template parameters of a func that is inlined as it is."""
     if (
         getattr(function, "__dsim_func__", None) is None
+        or isinstance(function, Plain)
         or getattr(function, "__dsim_rules__", None) is not None
     ):
         return frozenset()
@@ -120,39 +169,49 @@ def _root(f: Frame, node: ast.expr) -> str | None:
     return root_local(f, node)
 
 
-def _take_back(
-    f: Frame,
-    function: Any,
-    reference: Reference,
-    after: Value,
-    others: list[ast.expr],
-    found: dict[str, Reference],
-) -> None:
-    """Assigns to a local the value that a func has given it."""
-    after, part = f.load(after), reference.part
-    if isinstance(after, Poison) or same(after, reference.before):
-        return
-    node, name = reference.node, part.name
+def _check_template(f: Frame, reference: Reference) -> None:
+    """Refuses a change of a template parameter of the caller, to which nothing can be assigned here."""
+    name = reference.part.name
     if name in f.templates - f.kept:
         message = f"`{f.name}` assigns to its template parameter `{name}`"
-        f.refuse("argument", message, node, help="copy it to a local first")
-    parts = {id(r.node): r.part for r in found.values()}
-    for other in others:
-        if _root(f, other) == name and _may_meet(part, parts.get(id(other))):
+        f.refuse("argument", message, reference.node, help="copy it to a local first")
+
+
+def check_apart(f: Frame, given: Passed, name: str) -> None:
+    """Refuses a changed argument, that of the parameter `name`, which another argument overlaps."""
+    part = given.found[name].part
+    for key, other in given.nodes.items():
+        if key == name or _root(f, other) != part.name:
+            continue
+        reference = given.found.get(key)
+        if _may_meet(part, _member(f, part.name, other) if reference is None else reference.part):
             f.refuse(
                 "argument",
-                f"`{function.__dsim_func__.__name__}` changes `{name}`, which is passed to it twice",
+                f"`{given.name}` changes `{part.name}`, which is passed to it twice",
                 other,
                 help="copy it to a second local, and pass that",
             )
-    with f.at(node):
-        local_parts.write(f, part, after, node)
 
 
-def _may_meet(a: LocalPart, b: LocalPart | None) -> bool:
+def _member(f: Frame, name: str, node: ast.expr) -> LocalPart:
+    """The member of the local `name` that `node` is, or is a part of."""
+    steps: list[ast.expr] = []
+    while isinstance(node, ast.Subscript | ast.Attribute):
+        steps.insert(0, node)
+        node = node.value
+    value, members = f.scope.values[name], list[str]()
+    for step in steps:
+        if not isinstance(step, ast.Attribute) or not isinstance(value, StructValue):
+            break
+        value = value.members[step.attr]
+        members.append(step.attr)
+    return LocalPart(name, tuple(members), None)
+
+
+def _may_meet(a: LocalPart, b: LocalPart) -> bool:
     """Whether two parts of one local may overlap."""
-    if b is None or any(x != y for x, y in zip(a.members, b.members, strict=False)):
-        return b is None
+    if any(x != y for x, y in zip(a.members, b.members, strict=False)):
+        return False
     return _entries_may_meet(a.entries, b.entries)
 
 

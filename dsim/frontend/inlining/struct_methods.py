@@ -7,24 +7,22 @@ members are read and written in memory.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from dsim.frontend.control.exits import assigned
 from dsim.frontend.expressions import local_parts
 from dsim.frontend.expressions.subscripts import root_local
 from dsim.frontend.frames.frame import Frame
-from dsim.frontend.inlining import callables, funcs
+from dsim.frontend.inlining import callables, funcs, references
 from dsim.frontend.source.struct_types import StructTypeBase
 from dsim.frontend.values.structure import same
 from dsim.frontend.values.types import struct_type
 from dsim.frontend.values.values import Method, Poison, StructElement, StructValue, Value, describe
 
 
-def call(
-    f: Frame, method: Method, args: list[Value], keywords: dict[str, Value], node: ast.Call, hint: str
-) -> Value:
-    """``owner.method(…)``."""
+def call(f: Frame, method: Method, node: ast.Call, hint: str, by_value: Callable[..., Any]) -> Value:
+    """``owner.method(…)``; `by_value` evaluates the arguments of one without template parameters."""
     owner: StructValue | StructElement = method.owner
     kind = owner.kind if isinstance(owner, StructValue) else owner.field.kind
     assert kind is not None
@@ -32,20 +30,36 @@ def call(
     if function is None:
         message = f"`{method.name}` of {describe(owner)} is not a function that kernels can call"
         f.refuse("unknown-function", message, node, help="write it with `def` in the class")
+    given = references.passed(f, function, node, method=True)
+    args, keywords = by_value(f, node) if given is None else ([], given.values)
     name = root_local(f, method.node, StructValue)
-    if name is not None and name not in f.scope.items:  # an argument may have changed it
-        owner = local_parts.read(f, local_parts.find(f, name, method.node))
-    value, after = funcs.invoke_method(f, function, owner, args, keywords, node, hint)
-    if not isinstance(owner, StructElement) and not isinstance(after, Poison) and not same(after, owner):
-        _give_back(f, method, after, node)
+    part = None if name is None or name in f.scope.items else local_parts.find(f, name, method.node)
+    if part is not None:  # an argument may have changed it
+        owner = local_parts.read(f, part)
+    kept = frozenset[str]() if given is None else frozenset(given.found)
+    value, after = funcs.invoke_method(f, function, [owner, *args], keywords, node, hint, kept)
+    own = funcs.owner_of(function)
+    if given is not None and part is not None:
+        given.belongs_to(own, references.Reference(method.node, part, owner))
+    if _is_changed(owner, after[own]):
+        if given is not None and part is not None:
+            references.check_apart(f, given, own)
+        _give_back(f, method, after[own], node)
+    if given is not None:
+        references.take_back(f, given, after)
     return value
+
+
+def _is_changed(owner: StructValue | StructElement, after: Value) -> bool:
+    """Whether a method has changed its struct, which is not in memory."""
+    return not isinstance(owner, StructElement) and not isinstance(after, Poison) and not same(after, owner)
 
 
 def apply(f: Frame, method: Method, args: list[Value], node: ast.AST) -> Value:
     """The value of an operator that the struct's type defines, which must not change the struct."""
     function = callables.of(method.owner.kind.method(method.name))
-    value, after = funcs.invoke_method(f, function, method.owner, args, {}, node, "t")
-    if not isinstance(after, Poison) and not same(after, method.owner):
+    value, after = funcs.invoke_method(f, function, [method.owner, *args], {}, node, "t")
+    if _is_changed(method.owner, after[funcs.owner_of(function)]):
         message = f"`{method.name}` changes {describe(method.owner)}, and an operator only computes"
         f.refuse("type", message, node, help="make it a method of another name, and call that")
     return value
@@ -103,7 +117,7 @@ def _changes_owner(f: Frame, function: Any, kind: StructTypeBase, around: tuple[
     if function in around or not hasattr(function, "__dsim_func__"):
         return False
     python = function.__dsim_func__
-    body, owner = funcs.text_of(f, python).node.body, python.__code__.co_varnames[0]
+    body, owner = funcs.text_of(f, python).node.body, funcs.owner_of(function)
     if owner in assigned(body):
         return True
     for node in (n for s in body for n in ast.walk(s)):
