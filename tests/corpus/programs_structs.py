@@ -308,3 +308,35 @@ def arguments_changed_by_a_func(make):
             scale(z[i], v.x)
 
     return run
+
+
+@program
+def struct_that_a_method_gives_to_another(make):
+    x, y = make.input(4, entry=(3,)), make.output(4)
+    kind = ds.types.struct(heat=make.real, rate=make.real, __struct_methods={"warm": _warm})
+    rods = kind.field(shape=4, needs_grad=True)
+    make.placed(rods.heat, role="state")
+    make.placed(rods.rate, role="state")
+
+    @ds.kernel
+    def run():
+        for i in x:
+            rods[i] = kind(heat=x[i][0], rate=x[i][1])
+        for i in range(3):
+            rods[i].warm(rods[i + 1], 0.5)
+        for i in x:
+            near, far = rods[i], kind(heat=x[i][2], rate=1.0)
+            for _ in range(6):
+                near.warm(far, 0.2)
+                far.warm(rods[i], near.rate)
+            y[i] = near.heat * far.heat + rods[i].heat
+
+    return run
+
+
+@ds.func
+def _warm(self, other: ds.template(), part):
+    given = part * self.heat * ds.cos(other.rate)
+    self.heat -= given
+    other.heat += given
+    other.rate += 0.1 * given * self.rate

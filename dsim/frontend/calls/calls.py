@@ -86,7 +86,7 @@ def _python(f: Frame, callee: Opaque, node: ast.Call, used: bool, hint: str) -> 
 def _value(f: Frame, callee: Value, node: ast.Call, hint: str) -> Value:
     """A call of a local function, or of a struct or dataclass that defines ``__call__``."""
     if isinstance(callee, LocalFunc | Partial):
-        return f.invoke(callee, *arguments(f, node), node, hint)
+        return references.call(f, callee, node, hint, arguments)
     own = overloads.method(callee, "__call__")
     if own is None:
         _refuse_value(f, callee, node)

@@ -24,7 +24,7 @@ from dsim.frontend.source.paths import Surroundings
 from dsim.frontend.values.indexing import Part
 from dsim.frontend.values.structure import same
 from dsim.frontend.values.types import is_template
-from dsim.frontend.values.values import Poison, StructValue, Value, is_scalar
+from dsim.frontend.values.values import Partial, Poison, StructValue, Value, is_scalar
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,22 +64,26 @@ class Passed:
 
 def call(f: Frame, function: Any, node: ast.Call, hint: str, by_value: Callable[..., Any]) -> Value:
     """The value of a call of a func; `by_value` evaluates the arguments of one that changes none."""
-    given = passed(f, function, node)
+    called, held = function, ()
+    if isinstance(function, Partial) and not function.keywords:  # the method of a dataclass
+        called, held = function.function, function.args
+    given = passed(f, called, node, len(held))
     if given is None:
         args, keywords = by_value(f, node)
         return f.invoke(function, args, keywords, node, hint)
-    value, after = funcs.invoke_keeping(f, function, [], given.values, node, hint, frozenset(given.found))
+    kept = frozenset(given.found)
+    value, after = funcs.invoke_keeping(f, called, list(held), given.values, node, hint, kept)
     take_back(f, given, after)
     return value
 
 
-def passed(f: Frame, function: Any, node: ast.Call, *, method: bool = False) -> Passed | None:
+def passed(f: Frame, function: Any, node: ast.Call, held: int) -> Passed | None:
     """The arguments of a call of a func that has template parameters; None for any other call.
 
-    The first parameter of a struct's `method` is not among the arguments.
+    The first parameters, `held` of them, are not among the arguments: the struct of a method.
     """
     templates = _templates(f, function)
-    given = _given(f, function, node, method) if templates else None
+    given = _given(f, function, node, held) if templates else None
     if given is None:  # another check reports what is wrong with it
         return None
     made = Passed(function.__dsim_func__.__name__, {}, {n: a for n, a in given.items() if n in templates}, {})
@@ -108,11 +112,11 @@ def take_back(f: Frame, given: Passed, after: Mapping[str, Value]) -> None:
                 local_parts.write(f, reference.part, value, reference.node)
 
 
-def _given(f: Frame, function: Any, node: ast.Call, method: bool) -> dict[str, ast.expr] | None:
+def _given(f: Frame, function: Any, node: ast.Call, held: int) -> dict[str, ast.expr] | None:
     """The argument of each parameter, in the order of the call; None when it cannot be determined."""
     python, first = _python(function)
     spec = funcs.text_of(f, python).node.args
-    names = [a.arg for a in (*spec.posonlyargs, *spec.args)][first + method :]
+    names = [a.arg for a in (*spec.posonlyargs, *spec.args)][first + held :]
     given = dict(zip(names, node.args, strict=False))
     for k in node.keywords:
         if k.arg is None or k.arg in given:

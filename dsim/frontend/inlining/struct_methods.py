@@ -30,7 +30,7 @@ def call(f: Frame, method: Method, node: ast.Call, hint: str, by_value: Callable
     if function is None:
         message = f"`{method.name}` of {describe(owner)} is not a function that kernels can call"
         f.refuse("unknown-function", message, node, help="write it with `def` in the class")
-    given = references.passed(f, function, node, method=True)
+    given = references.passed(f, function, node, 1)
     args, keywords = by_value(f, node) if given is None else ([], given.values)
     name = root_local(f, method.node, StructValue)
     part = None if name is None or name in f.scope.items else local_parts.find(f, name, method.node)
