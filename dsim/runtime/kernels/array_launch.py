@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dsim.backends.locks import COMPILING, room_to_compile
-from dsim.diagnostics import Diagnostic, GradientError, LaunchError, LaunchTypeError, Span
+from dsim.diagnostics import Diagnostic, GradientError, LaunchError, LaunchTypeError
 from dsim.ir.nodes import MemoryKey
 from dsim.runtime.driver import pipeline
 from dsim.runtime.fields.aliases import own_place_each
@@ -62,8 +62,6 @@ class ArrayLaunch:
         The kernel, over slots and over the fields that it captured.
     places : sequence of ArrayMemory
         The memories that the caller passes, in the order of the arguments of `run`.
-    span : Span or None
-        Where the kernel is defined.
 
     Attributes
     ----------
@@ -73,10 +71,9 @@ class ArrayLaunch:
         Whether it works on gradients or tangents, too.
     """
 
-    def __init__(self, form: Form, places: Sequence[ArrayMemory], span: Span | None) -> None:
+    def __init__(self, form: Form, places: Sequence[ArrayMemory]) -> None:
         self.form = form
         self.places = tuple(places)
-        self._span = span
         order: dict[Field, int] = {place.slot: n for n, place in enumerate(self.places)}
         self._names = {order[f]: name for name, f in form.fields.items() if isinstance(f, Slot)}
         at = {name: n for n, name in self._names.items()}
@@ -222,9 +219,7 @@ class ArrayLaunch:
             message = f"the copy of `{name}` that `{self.form.kernel.name}` needs takes {size:.3g} GiB, "
             advice = "pass the array before `broadcast_to`, or parts of it"
             raise LaunchError(
-                Diagnostic(
-                    "memory", message + "which are not available", self._span, "defined here", help=advice
-                )
+                Diagnostic("memory", message + "which are not available", help=advice)
             ) from None
 
     # -- inside a context
@@ -298,7 +293,7 @@ class ArrayLaunch:
     def _refused(self, n: int, why: str, advice: str) -> LaunchTypeError:
         name = f"`{self.places[n].name}`"
         message = f"argument {name} of `{self.form.kernel.name}` {why}"
-        return LaunchTypeError(Diagnostic("argument", message, self._span, "defined here", help=advice))
+        return LaunchTypeError(Diagnostic("argument", message, help=advice))
 
 
 def _overlap(a: np.ndarray, b: np.ndarray) -> bool:

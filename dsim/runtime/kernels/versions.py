@@ -40,7 +40,7 @@ class Version:
         self.said = False
         self.arrays: ArrayLaunch | None = None
         if owner.places is not None:
-            self.arrays = ArrayLaunch(form, owner.places, lowered.kernel.origin.span)
+            self.arrays = ArrayLaunch(form, owner.places)
         self.launch = arguments.launcher(
             self.parameters, lowered, form, owner.refresh, self._remember, self.arrays, owner.elsewhere
         )

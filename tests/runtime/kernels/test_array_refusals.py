@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import dsim as ti
+from tests.refused import refused
 from tests.runtime.arrays import scale, start
 
 
@@ -158,3 +159,37 @@ def test_files_in_memory(tmp_path):
         scale(whole, 2.0)
     anonymous = mmap.mmap(-1, 4096)
     scale(np.frombuffer(anonymous), 2.0)
+
+
+@ti.kernel
+def from_other(a: ti.types.ndarray(), b: ti.types.ndarray()):
+    for i in a:
+        a[i] = b[i]
+
+
+def unwritable() -> np.ndarray:
+    given = np.zeros(4)
+    given.flags.writeable = False
+    return given
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (lambda v: (v[:4], v[1:5]), "`a` of `from_other` and `b` overlap in memory"),
+        (lambda v: (unwritable(), v[:4]), "`a` of `from_other` is written, and the array is read-only"),
+        (
+            lambda v: (np.lib.stride_tricks.as_strided(v, (3, 3), (8, 8)), np.zeros((3, 3))),
+            "is written, and elements of the array share memory",
+        ),
+    ],
+)
+def test_the_call_is_marked(given, message):
+    """Not the kernel's definition, which may be right for other arrays."""
+    field = ti.field(ti.f64, 4)
+    for arrays, why in ((given(np.zeros(8)), message), ((field.array, np.zeros(4)), "view of a field")):
+
+        def act(arrays=arrays):
+            from_other(*arrays)  # this call
+
+        refused(act, f"{why}.*from_other\\(\\*arrays\\)  # this call", __file__)
