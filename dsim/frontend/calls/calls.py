@@ -39,6 +39,7 @@ from dsim.frontend.values import advice, elementary
 from dsim.frontend.values.operators import operand
 from dsim.frontend.values.types import matrix_type, scalar_type, struct_type
 from dsim.frontend.values.values import (
+    POISON,
     Element,
     FieldValue,
     Keywords,
@@ -228,7 +229,10 @@ def _method(f: Frame, method: Method, node: ast.Call, hint: str) -> Value:
         return _fill(f, method, args, node)
     known = matrices.METHODS.get(method.name)
     if known is None:
-        help = suggestion(method.name, [*matrices.METHODS, "fill"])
+        help = advice.method(method.name) or suggestion(method.name, [*matrices.METHODS, "fill"])
+        local = root_local(f, method.node)
+        if local is not None and advice.method(method.name):
+            f.bind(local, POISON)  # what follows takes it to be longer
         f.refuse(
             "unknown-attribute", f"{describe(method.owner)} has no method `{method.name}`", node, help=help
         )

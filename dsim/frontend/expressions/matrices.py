@@ -11,7 +11,17 @@ from dsim.frontend.values import elementary, linear
 from dsim.frontend.values.emit import Emitter
 from dsim.frontend.values.operators import matrix, operand
 from dsim.frontend.values.types import MatrixType, scalar_type
-from dsim.frontend.values.values import Mat, Opaque, Scalar, Value, describe, flat, is_scalar, size
+from dsim.frontend.values.values import (
+    Mat,
+    Opaque,
+    Scalar,
+    Value,
+    describe,
+    describe_shape,
+    flat,
+    is_scalar,
+    size,
+)
 from dsim.ir.types import ScalarType
 
 Maker = Callable[..., Value]
@@ -70,6 +80,9 @@ def _shape(f: Frame, n: Value, m: Value) -> tuple[int, ...]:
     if not all(isinstance(k, int) for k in lengths):
         f.emit.refuse("static", "the shape of a local vector or matrix must be known at compile time")
     shape = tuple(known(f, k, node) for k in lengths)
+    if min(shape) < 0:
+        message = f"{describe_shape(shape)} does not exist: a length is 0 or more"
+        f.emit.refuse("shape", message, help="give the number of entries along each axis")
     if size(shape) > MOST_ENTRIES:
         f.emit.refuse(
             "limit",

@@ -53,6 +53,15 @@ _ARRAYS: dict[str, str] = {
     "arctan": "it is `ds.atan(x)`",
     "arctan2": "it is `ds.atan2`",
 }
+_RANDOM: dict[str, str] = {
+    **dict.fromkeys(("random", "rand", "random_sample"), "it is `ds.random()`"),
+    **dict.fromkeys(("randn", "standard_normal"), "it is `ds.randn()`"),
+    **dict.fromkeys(("gauss", "normal", "normalvariate"), "it is `mean + deviation * ds.randn()`"),
+    "uniform": "it is `low + (high - low) * ds.random()`",
+    **dict.fromkeys(("randint", "randrange", "integers"), "it is `low + int((high - low) * ds.random())`"),
+}
+_GENERATORS = "kernels have random numbers of their own: `ds.random()`, `ds.randn()`"
+_GROW = ("append", "extend", "insert", "pop", "remove", "clear")
 _MISSING = {"sum": _SUMS, "norm": _NORMS, "zeros": _ZEROS, "array": _VECTORS, "dot": _ARRAYS["dot"]}
 
 
@@ -73,6 +82,8 @@ def instead_of(function: Any) -> str:
     name = getattr(function, "__name__", "")
     if function in (builtins.max, builtins.min):
         return _EXTREMA
+    if _of_generator(function):
+        return _RANDOM.get(name, _GENERATORS)
     if _of_numpy(function):
         return _ARRAYS.get(name, f"it is `ds.{name}`" if name in elementary.FUNCTIONS else "")
     return ""
@@ -89,6 +100,11 @@ def different(a: Value, b: Value) -> str:
 
 def _is_function(value: Value) -> bool:
     return isinstance(value, Opaque) and callable(value.value)
+
+
+def method(name: str) -> str:
+    """What to write for a method that lists have, and vectors do not; empty when there is no advice."""
+    return _LISTS if name in _GROW else ""
 
 
 def missing(module: Any, name: str) -> str:
@@ -108,6 +124,12 @@ def _scalar(array: np.ndarray) -> str:
     kinds = {"f": "f", "i": "i", "u": "u"}
     kind = kinds.get(array.dtype.kind)
     return "f64" if kind is None else f"{kind}{8 * array.dtype.itemsize}"
+
+
+def _of_generator(function: Any) -> bool:
+    """Whether `function` is one of `random`, or of NumPy's random numbers: a method of a hidden generator."""
+    module = type(getattr(function, "__self__", None)).__module__
+    return module == "random" or module.startswith("numpy.random")
 
 
 def _of_numpy(function: Any) -> bool:

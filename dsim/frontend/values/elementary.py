@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import cache
 
 from dsim.frontend.values import bits, linear
 from dsim.frontend.values.emit import Emitter
 from dsim.frontend.values.operators import binary, elementwise, operand, power
-from dsim.frontend.values.values import Mat, Scalar, Value, describe, is_number, is_open, is_scalar, kind_of
+from dsim.frontend.values.values import (
+    FieldValue,
+    Mat,
+    Opaque,
+    Scalar,
+    Value,
+    describe,
+    is_number,
+    is_open,
+    is_scalar,
+    kind_of,
+)
 from dsim.ir.build import evaluate
 from dsim.ir.nodes import Atom, Const
 from dsim.ir.primitive import Primitive
@@ -116,7 +127,12 @@ def _items(e: Emitter, value: Value, what: str) -> list[Value]:
         return list(value.entries)
     if isinstance(value, tuple | list) and value:
         return list(value)
-    e.refuse("argument", f"`{what}` needs two arguments, or a vector, got {describe(value)}")
+    help, place = "", e.builder.origin.span
+    if isinstance(value, FieldValue):
+        help = "compute it in a loop over the field: `for i in x:`"
+    elif isinstance(value, Opaque) and isinstance(value.value, Collection) and place is not None:
+        help = f"let Python compute it, when the kernel is compiled: `ds.static({place.text})`"
+    e.refuse("argument", f"`{what}` needs two arguments, or a vector, got {describe(value)}", help=help)
 
 
 def _power(e: Emitter, a: Value, b: Value, hint: str = "t") -> Value:
