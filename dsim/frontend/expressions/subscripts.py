@@ -275,7 +275,8 @@ def attribute(f: Frame, node: ast.Attribute, hint: str = "t") -> Value:
         return _of_matrix(f, owner, node)
     if is_scalar(owner) and node.attr in _SCALAR_METHODS:
         return Method(owner, node.attr, node.value)
-    f.refuse("unknown-attribute", f"{describe(owner)} has no `{node.attr}`", node)
+    help = advice.method(node.attr)
+    f.refuse("unknown-attribute", f"{describe(owner)} has no `{node.attr}`", node, help=help)
 
 
 _SCALAR_METHODS = ("cast", "max", "min", "sum", "norm")

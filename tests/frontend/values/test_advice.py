@@ -72,6 +72,11 @@ def with_append(a: float):
     pairs[0] = v[2]
 
 
+def with_append_to_none(a: float):
+    v = []
+    v.append(a)
+
+
 def with_negative_length(a: float):
     v = a * dsim.Vector.zero(dsim.f64, -1).sum()
 
@@ -102,6 +107,7 @@ def with_filter(a: float):
         (with_gauss, "help: it is `mean + deviation * ds.randn()`"),
         (with_shuffle, "help: kernels have random numbers of their own: `ds.random()`, `ds.randn()`"),
         (with_append, "a vector of 2 has no method `append`\nhelp: kernels have no growing lists"),
+        (with_append_to_none, "help: kernels have no growing lists"),
         (with_negative_length, "shape: a vector of -1 does not exist: a length is 0 or more\nhelp:"),
         (with_negative_rows, "shape: a matrix of -1 by -2 does not exist"),
     ],
