@@ -238,10 +238,12 @@ class TapeSweep:
     def _others(self) -> list[Field]:
         """The fields whose adjoints calls without adjoints of their own may use."""
         seen = (f for f in self._own(companions_with_memory("bar")) if f.wanted)  # a user's: all
-        others = [f.companion(f.derivative[:-1]) for f in seen]
-        for call in self._record.functions:
-            others += call.differentiated if isinstance(call, Solved) else ()
-        return others
+        return [*(f.companion(f.derivative[:-1]) for f in seen), *self._in_solutions()]
+
+    def _in_solutions(self) -> list[Field]:
+        """The fields whose adjoints solutions use: no launch need read an unknown afterwards."""
+        solutions = (call for call in self._record.functions if isinstance(call, Solved))
+        return [f for solution in solutions for f in solution.differentiated]
 
     def _own(self, bars: Iterable[Field]) -> list[Field]:
         return [bar for bar in bars if not elsewhere(self._record, bar)]

@@ -300,7 +300,8 @@ class _MultiplierSweep(TapeSweep):
         self._multipliers, self._inputs, self._number = multipliers, inputs, number
 
     def _found(self) -> SweepPlan:
-        return SweepPlan(self._record.outputs, self._adjoints, self._inputs, self._number)
+        others = (*self._inputs, *self._in_solutions())
+        return SweepPlan(self._record.outputs, self._adjoints, others, self._number)
 
     def seed(self, plan: SweepPlan) -> None:
         """Copies the adjoints of the outputs."""

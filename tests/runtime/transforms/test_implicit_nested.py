@@ -221,3 +221,48 @@ def test_what_varies_in_the_inner_equation_must_be_named_by_the_outer_one():
         outer()
     with pytest.raises(GradientError, match=message):
         ti.jacobian(lambda: [outer(), p.measure()], wrt=p.k, out=p.loss)
+
+
+@pytest.mark.parametrize("derivative", [1, 2])
+def test_the_outer_equation_may_read_some_of_the_inner_unknowns(derivative):
+    """``a = k / 2`` and ``b = k / 3``, then ``w + w³ = a k``: the loss is ``w²``."""
+    k, a, b, ra, rb, w, q, loss = numbers(["k", "a", "b", "ra", "rb", "w", "q", "loss"])
+
+    @ti.kernel
+    def shares():
+        ra[None] = 2 * a[None] - k[None]
+        rb[None] = 3 * b[None] - k[None]
+
+    @ti.implicit(residual=(shares, [ra, rb]), unknown=[a, b], wrt=k)
+    def inner():
+        a[None], b[None] = k[None] / 2, k[None] / 3
+
+    @ti.kernel
+    def cubic():
+        q[None] = w[None] + w[None] ** 3 - a[None] * k[None]
+
+    def residual():
+        inner()
+        cubic()
+
+    @ti.implicit(residual=(residual, q), unknown=w, wrt=k)
+    def outer():
+        w[None] = 1.0  # solves the equation for k = 2
+
+    @ti.kernel
+    def measure():
+        loss[None] += w[None] ** 2
+
+    def run():
+        outer()
+        measure()
+
+    k[None] = 2.0
+    if derivative == 1:
+        with ti.Tape(loss):
+            run()
+        assert k.grad[None] == pytest.approx(2 * 1 / 2)  # 2 w w', with w' = k / (1 + 3 w²)
+    else:
+        slope, curvature = 1 / 2, (1 - 6 / 4) / 4  # w'' = (1 - 6 w w'²) / (1 + 3 w²)
+        expected = 2 * slope**2 + 2 * curvature
+        assert ti.hessian(run, wrt=k, out=loss) == pytest.approx(expected)
