@@ -186,6 +186,11 @@ class Solved(Custom):
         for form, args in self._used:
             yield from form.loads.of(args)
 
+    def needed(self) -> Iterator[Field]:
+        """The fields that the residual reads."""
+        for form, _ in self._used:
+            yield from form.loads.fields
+
 
 class Told(Custom):
     """In a log of steps: contexts around the tape were told of a solution, and are told again when it runs.

@@ -9,7 +9,8 @@ around differentiate them by the same theorem, to any order.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from dsim.runtime.launching import host_kernels
 from dsim.runtime.launching.contexts import Args, System, dispatch
 from dsim.runtime.launching.forms import Form
 from dsim.runtime.operations.array_forms import FormSequence
+from dsim.runtime.recording.write_history import Trial
 from dsim.runtime.state.notices import warn
 from dsim.runtime.state.stack import opened, set_aside
 from dsim.runtime.sweeping.sweep import TapeSweep
@@ -222,9 +224,25 @@ class EquationSystem:
 
     def _adjoints(self, multipliers: Fields, number: int) -> Mapping[Field, Field]:
         """The adjoints of the unknowns and of `wrt` for these of the residual; fields are put back."""
+        with self._put_back():
+            return self._swept(multipliers, number)
+
+    @contextmanager
+    def _put_back(self) -> Iterator[None]:
+        """Copies what the residual writes, and copies it back: tapes that have ended see no change."""
         written = {f for form, _ in self.launches() for f in form.written}
         kept = {f: zeros_like(f, "kept") for f in written}
-        field_copies.copy(kept.values(), kept)
+        changed, trial = {f: f.changed for f in written}, Trial()
+        try:
+            field_copies.copy(kept.values(), kept)
+            yield
+            field_copies.copy(kept, kept.values())
+        except BaseException:
+            trial.close()
+            raise
+        trial.undo(changed, lambda: None)
+
+    def _swept(self, multipliers: Fields, number: int) -> Mapping[Field, Field]:
         inner = InputRecorder(self.result, clears=False, saves=True, budget=None)
         inner.differentiate_by((*self.unknown, *self.wrt))
         with inner:
@@ -235,7 +253,6 @@ class EquationSystem:
             if bar.touched:
                 inner.set_all(bar, 0.0)
         sweep.down()
-        field_copies.copy(kept, kept.values())
         return bars
 
     # -- numbers
