@@ -22,6 +22,7 @@ from dsim.runtime.launching.contexts import Context
 from dsim.runtime.launching.forms import Form
 from dsim.runtime.launching.interval_sets import Box, hull
 from dsim.runtime.saving.values_on_disk import ValuesOnDisk
+from dsim.runtime.state import turns
 
 _SLOTS = 64  # of the first block of a field; each further one has twice as many
 
@@ -98,7 +99,7 @@ class SnapshotStore:
         return saved
 
     def restore(self, field: Field, box: Box, values: Any) -> None:
-        """Restores the region."""
+        """Restores the region. A gradient or tangent may have been cleared since: restoring is a write."""
         if isinstance(values, ValuesOnDisk):
             values = values.read()
         if isinstance(values, np.ndarray):
@@ -106,6 +107,8 @@ class SnapshotStore:
         else:
             block, slot = values
             self._context.pass_on(host_kernels.form(host_kernels.Unstow, field, block), _numbers(slot, box))
+        if field.derivative:
+            field.touched = turns.current()
 
     def final(self) -> list[tuple[Field, Box, Any]]:
         """The present values of all saved regions, to be restored at the end."""
