@@ -9,8 +9,8 @@ around differentiate them by the same theorem, to any order.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,7 @@ from dsim.runtime.launching.forms import Form
 from dsim.runtime.operations.array_forms import FormSequence
 from dsim.runtime.recording.write_history import Trial
 from dsim.runtime.state.notices import warn
-from dsim.runtime.state.stack import opened, set_aside
+from dsim.runtime.state.stack import opened, outside, set_aside
 from dsim.runtime.sweeping.sweep import TapeSweep
 from dsim.runtime.sweeping.sweep_plan import SweepPlan
 from dsim.runtime.transforms import field_copies
@@ -224,26 +224,11 @@ class EquationSystem:
 
     def _adjoints(self, multipliers: Fields, number: int) -> Mapping[Field, Field]:
         """The adjoints of the unknowns and of `wrt` for these of the residual; fields are put back."""
-        with self._put_back():
-            return self._swept(multipliers, number)
+        inner = _ResidualRecord(self.result)
+        with inner.put_back({f for form, _ in self.launches() for f in form.written}):
+            return self._swept(inner, multipliers, number)
 
-    @contextmanager
-    def _put_back(self) -> Iterator[None]:
-        """Copies what the residual writes, and copies it back: tapes that have ended see no change."""
-        written = {f for form, _ in self.launches() for f in form.written}
-        kept = {f: zeros_like(f, "kept") for f in written}
-        changed, trial = {f: f.changed for f in written}, Trial()
-        try:
-            field_copies.copy(kept.values(), kept)
-            yield
-            field_copies.copy(kept, kept.values())
-        except BaseException:
-            trial.close()
-            raise
-        trial.undo(changed, lambda: None)
-
-    def _swept(self, multipliers: Fields, number: int) -> Mapping[Field, Field]:
-        inner = InputRecorder(self.result, clears=False, saves=True, budget=None)
+    def _swept(self, inner: InputRecorder, multipliers: Fields, number: int) -> Mapping[Field, Field]:
         inner.differentiate_by((*self.unknown, *self.wrt))
         with inner:
             self.compute()
@@ -307,6 +292,36 @@ def _push_inner(system: System, label: str, vary: set[Field]) -> None:
     if given:
         system.push(label, given)
         vary.update(system.unknown)
+
+
+class _ResidualRecord(InputRecorder):
+    """A record in the backward pass of another one, whose adjoints may read what the residual overwrites."""
+
+    def __init__(self, outputs: Fields) -> None:
+        super().__init__(outputs)
+        self._kept: dict[Field, Field] = {}
+        self._changed: dict[Field, int] = {}
+
+    @contextmanager
+    def put_back(self, written: Iterable[Field]) -> Iterator[None]:
+        """Copies these fields, and copies them back: tapes that have ended see no change."""
+        trial = Trial()
+        try:
+            self.keep_between(written)
+            yield
+            field_copies.copy(self._kept, self._kept.values())
+        except BaseException:
+            trial.close()
+            raise
+        trial.undo(self._changed, lambda: None)
+
+    def keep_between(self, fields: Iterable[Field]) -> None:
+        """Copies fields, as launches that the contexts around see."""
+        for f in set(fields).difference(self._kept):
+            self._changed[f] = f.changed
+            kept = self._kept[f] = zeros_like(f, "kept")
+            with outside(self) if self.is_open else nullcontext():
+                field_copies.copy([kept], [f])
 
 
 class _MultiplierSweep(TapeSweep):

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
+from dsim.runtime.checking.replays import Recorder
 from dsim.runtime.fields.fields import Field
 from dsim.runtime.launching.contexts import Args
 from dsim.runtime.launching.forms import Form
 from dsim.runtime.launching.shadow_arrays import Mirror
 from dsim.runtime.recording import cut_messages
 from dsim.runtime.saving.entries import Custom
+from dsim.runtime.saving.save_policy import RecordingPlan
 from dsim.runtime.state import interruption, turns
 from dsim.runtime.state.notices import warn
 from dsim.runtime.sweeping.sweep import TapeSweep
@@ -20,12 +22,34 @@ from dsim.runtime.tapes.loops import CheckpointedLoops
 
 
 class InputRecorder(CheckpointedLoops):
-    """A record with respect to chosen fields: all others are constant, whether they have gradients or not."""
+    """A record with respect to chosen fields: all others are constant, whether they have gradients or not.
+
+    Attributes
+    ----------
+    between : Recorder
+        The fields by which parts of a kernel bring values to later parts, with what was in them.
+    """
 
     block = "run"
     inputs: tuple[Field, ...] = ()
     _by_gradient = False
     _keeps_mirrors = True
+
+    def __init__(self, outputs: tuple[Field, ...]) -> None:
+        super().__init__(outputs, clears=False, saves=True, budget=None)
+        self.between = Recorder()
+
+    def _watch(self, form: Form) -> RecordingPlan:
+        """How to record `form`. Other records use the fields between its parts, too."""
+        plan = super()._watch(form)
+        if plan.parts:
+            self.keep_between({f for part in plan.parts for f in part.written}.difference(form.written))
+        return plan
+
+    def keep_between(self, fields: Iterable[Field]) -> None:
+        """Saves what is in fields by which parts of a kernel bring values to later parts."""
+        for f in fields:
+            self.between.keep(f)
 
     def pass_on(self, form: Form, args: Args) -> Args:
         """The launch, on the way there or back, unless the work of this thread is to end."""

@@ -55,7 +55,7 @@ class RunRecording:
     def __init__(self, wrt: Selection, out: Selection, clears: bool = False) -> None:
         self.wrt, self.out, self.clears = wrt, out, clears
         self.program = Recorder()
-        self.record = InputRecorder((), clears=False, saves=True, budget=None)
+        self.record = InputRecorder(())
         self.inputs: list[Field] = []
         self.outputs: list[Field] = []
         self.cleared: list[Field] = []
@@ -83,6 +83,7 @@ class RunRecording:
                 self.cleared = [self.field(leaf) for leaf in self.out.leaves] if self.clears else []
                 self.record.end_steps()
                 self.program.see(f.root for f in (*self.inputs, *self.outputs))
+            self.program.adopt(self.record.between)
             self.record.outputs = tuple(self.outputs)
             self.record.refuse_failed()
             yield
@@ -112,6 +113,7 @@ class RunRecording:
             try:
                 yield before
             finally:
+                before.adopt(self.record.between)
                 before.adopt(self.program)
 
     @contextmanager
@@ -214,7 +216,7 @@ class GradientRecording(RunRecording):
     def compute(self, run: Run) -> list[Field]:
         """Runs it, and its backward sweep; gives the fields of the gradient."""
         (loss,) = (self.field(leaf) for leaf in self.out.leaves)
-        inner = InputRecorder((loss,), clears=False, saves=True, budget=None)
+        inner = InputRecorder((loss,))
         inner.differentiate_by(self.inputs)
         with inner:
             runs.call(run)
@@ -259,7 +261,7 @@ class RecordedRun:
         with recording.running(run, start, reset):
             for f in (*recording.touched(), *recording.inputs, *recording.outputs):
                 self._program.keep(f)
-            changed = recording.written()
+            changed = recording.written().union(recording.record.between.entry)
             self._final = {
                 f: f.require_memory().copy() if f in changed else before
                 for f, before in self._program.entry.items()
@@ -274,9 +276,9 @@ class RecordedRun:
 
     def begins_here(self) -> bool:
         """Whether another run would begin with the numbers of this one, beside those of the inputs."""
-        inputs = {*self._recording.inputs, *self._recording.cleared}
+        own = {*self._recording.inputs, *self._recording.cleared, *self._recording.record.between.entry}
         arrays = dict(self._recording.record.mirrors.arrays())
-        roots = (f for f in self._program.entry if f.root is f and f not in inputs)
+        roots = (f for f in self._program.entry if f.root is f and f not in own)
         return all(
             np.array_equal(
                 arrays.get(f, f.require_memory()), self._program.entry[f], equal_nan=f.dtype.is_float

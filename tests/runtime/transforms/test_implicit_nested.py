@@ -160,6 +160,44 @@ def test_third_derivatives_with_a_tape_around_a_forward_mode(product):
     assert getattr(J, product)([1.0])[0] == pytest.approx(DERIVATIVES[2], rel=1e-8)
 
 
+@pytest.mark.parametrize("between", ["nothing", "what it reads"])
+@pytest.mark.parametrize("product", ["matvec", "rmatvec"])
+@pytest.mark.parametrize("backwards", [False, True])
+def test_third_derivatives_of_one_solution_after_the_other(backwards, product, between):
+    """``u³ = k`` is solved twice; in between k may become ``k u``: the loss is a power of k."""
+    k, u, r, loss = numbers(["k", "u", "r", "loss"])
+
+    @ti.kernel
+    def cube():
+        r[None] = u[None] ** 3 - k[None]
+
+    @ti.implicit(residual=(cube, r), unknown=u, wrt=k)
+    def solve():
+        u[None] = k[None] ** (1 / 3)
+
+    @ti.kernel
+    def follow():
+        k[None] = k[None] * u[None]
+
+    @ti.kernel
+    def measure():
+        loss[None] = u[None] ** 2
+
+    def run():
+        solve()
+        if between != "nothing":
+            follow()
+        solve()
+        measure()
+
+    k[None] = 2.0
+    p = SimpleNamespace(k=k, loss=loss, run=run)
+    power = 2 / 3 if between == "nothing" else 8 / 9
+    third = power * (power - 1) * (power - 2) * 2.0 ** (power - 3)
+    J = ti.linearize(copied(p, backwards), wrt=k, out=k.grad)
+    assert getattr(J, product)([1.0])[0] == pytest.approx(third, rel=1e-8)
+
+
 def test_third_derivatives_with_a_tape_around_a_tape_are_refused():
     """The values that the tapes restore of what a solver computed beside its unknowns have no derivative."""
     p = nested()
