@@ -25,7 +25,7 @@ from dsim.runtime.recording import write_history, zeros
 from dsim.runtime.recording.claims import elsewhere, needed, refuse_needed
 from dsim.runtime.recording.profile import Profile
 from dsim.runtime.recording.record import TapeRecord
-from dsim.runtime.saving.entries import Custom
+from dsim.runtime.saving.entries import Custom, Solved
 from dsim.runtime.saving.steps import Steps
 from dsim.runtime.state import turns
 from dsim.runtime.state.interruption import undisturbed
@@ -129,7 +129,9 @@ def first_active(tape: TapeRecord, field: Field) -> int:
     """
     if field.needs_grad:
         return 0
-    for number in range(1, len(tape.entries) + 1):
+    for number, entry in enumerate(tape.entries, 1):
+        if isinstance(entry, Solved) and field in entry.differentiated:
+            return number
         if any(field in adjoint.fields for adjoint in tape.adjoints(number - 1, number)):
             return number
     return len(tape.entries) + 1
@@ -230,9 +232,12 @@ def _problem(tape: TapeRecord) -> tuple[str, str] | None:
     if opened():
         advice = "leave that block first, or record the calls in it"
         return "an open `with` block would not see what this tape does", advice
-    replaced = (f for call in tape.functions for f in call.fields())
-    if any(isinstance(f.root, Mirror) for f in replaced):
-        message = "a tape with NumPy arrays in a function under `grad_replaced` can run backwards only once"
+    with_arrays = (c for c in tape.functions if any(isinstance(f.root, Mirror) for f in c.fields()))
+    call = next(with_arrays, None)
+    if call is not None:
+        solved = isinstance(call, Solved)
+        where = f"the residual of `{call.name}`" if solved else "a function under `grad_replaced`"
+        message = f"a tape with NumPy arrays in {where} can run backwards only once"
         return message, "pass an `ndarray`, or run the block again"
     return None
 

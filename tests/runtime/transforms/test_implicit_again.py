@@ -155,3 +155,55 @@ def test_solutions_in_steps_that_run_again():
     assert tape.gradient(k) == first
     tape.backward()
     assert k.grad[None] == first
+
+
+def test_a_solution_has_a_gradient_after_the_call_that_finds_it():
+    k, r, loss = numbers(["k", "r", "loss"])
+    u = ti.field(ti.f64, shape=(), name="u")
+
+    @ti.kernel
+    def square():
+        r[None] = u[None] ** 2 - k[None]
+
+    @ti.implicit(residual=(square, r), unknown=u, wrt=k)
+    def solve():
+        u[None] = k[None] ** 0.5
+
+    @ti.kernel
+    def measure():
+        loss[None] += u[None] ** 3
+
+    k[None] = 4.0
+    with ti.Tape(loss) as tape:
+        solve()
+        measure()
+    assert tape.gradient(u, after=0) == pytest.approx(12.0)
+    assert tape.gradients(u, after=[0, 1]).values == pytest.approx([12.0, 0.0])
+    with pytest.raises(GradientError, match="`u` has no gradient up to here"):
+        tape.gradient(u)
+
+
+def test_a_residual_that_reads_an_array_goes_back_once():
+    k, u, r, loss = numbers(["k", "u", "r", "loss"])
+    factors = np.array([2.0])
+
+    @ti.kernel
+    def square(a: ti.types.ndarray()):
+        r[None] = a[0] * u[None] ** 2 - k[None]
+
+    @ti.implicit(residual=(lambda: square(factors), r), unknown=u, wrt=k)
+    def solve():
+        u[None] = (k[None] / 2) ** 0.5
+
+    @ti.kernel
+    def measure():
+        loss[None] += u[None]
+
+    k[None] = 8.0
+    with ti.Tape(loss) as tape:
+        solve()
+        measure()
+    assert k.grad[None] == pytest.approx(1 / 8)
+    message = "a tape with NumPy arrays in the residual of `solve` can run backwards only once"
+    with pytest.raises(GradientError, match=message):
+        tape.backward()
