@@ -226,10 +226,10 @@ def _check(tape: TapeRecord) -> None:
 def _problem(tape: TapeRecord) -> tuple[str, str] | None:
     if tape.ended is None:
         return "the block of this tape has not ended", "leave the `with` block first"
-    if tape.outer is not None:
+    if tape.outer is not None and tape.outer.is_differentiated:
         advice = "compute the gradient again inside the outer block"
         return "a tape inside another `with` block runs backwards with that block", advice
-    if opened():
+    if any(context.differentiates for context in opened()):
         advice = "leave that block first, or record the calls in it"
         return "an open `with` block would not see what this tape does", advice
     with_arrays = (c for c in tape.functions if any(isinstance(f.root, Mirror) for f in c.fields()))

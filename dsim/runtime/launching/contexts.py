@@ -88,6 +88,7 @@ class Context:
     """
 
     outer: Context | None = None
+    differentiates = True  # or it keeps what launches overwrite, and may miss some
     is_open = False
     claims = ""
     claimed_in = 0
@@ -139,6 +140,11 @@ class Context:
     def related(self, other: Context) -> bool:
         """Whether one of the two is inside the other one, or both are the same."""
         return any(other is c for c in self._around()) or any(self is c for c in other._around())
+
+    @property
+    def is_differentiated(self) -> bool:
+        """Whether it, or a context around it, differentiates."""
+        return self.differentiates or (self.outer is not None and self.outer.is_differentiated)
 
     def _around(self) -> Iterator[Context]:
         """This context and those around it."""

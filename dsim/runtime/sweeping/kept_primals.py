@@ -29,6 +29,8 @@ class KeptPrimals(Context):
         The tape's, whose outer contexts see the copies.
     """
 
+    differentiates = False
+
     def __init__(self, fields: Container[Field], store: SnapshotStore) -> None:
         super().__init__()
         self._fields, self._store = fields, store

@@ -119,3 +119,32 @@ def test_an_error_in_the_backward_function():
     with pytest.raises(ZeroDivisionError), ti.Tape(loss):
         run()
     assert x.to_numpy().tolist() == [3, 1, 2]
+
+
+def test_a_tape_in_the_backward_function_runs_again():
+    """Its launches write to fields of the outer tape, which have their values afterwards."""
+    y, inner = ti.field(ti.f64, shape=3, needs_grad=True, name="y"), single("inner")
+
+    @ti.kernel
+    def overwrite(x: ti.template()):
+        for i in x:
+            x[i] = 0.5 * y[i]
+
+    @ti.kernel
+    def total(x: ti.template()):
+        for i in x:
+            inner[None] += x[i] ** 2
+
+    def write(x, _):
+        y.fill(2.0)
+        with ti.Tape(inner, clear_gradients=False) as tape:
+            overwrite(x)
+            total(x)
+        tape.backward()
+        assert y.grad.to_numpy().tolist() == [2, 2, 2]
+
+    x, loss, _, run = program(write)
+    with ti.Tape(loss):
+        run()
+    assert x.to_numpy().tolist() == [3, 1, 2]
+    assert x.grad.to_numpy().tolist() == [6, 2, 4]
