@@ -49,7 +49,7 @@ def careful(v):
         (later, "`later` is asynchronous", "make it a plain `def`"),
         (changing_a_global, "kernels have no `global`", "write to a field"),
         (careful, "kernels have no `try`", "test values with `if`"),
-        (random.gauss, "kernels cannot call `gauss`", "let Python call it at compile time"),
+        (random.gauss, "kernels cannot call `gauss`", "`mean + deviation * ds.randn()`"),
         (np.interp, "kernels cannot call `interp`", ""),
         (str, "kernels cannot make a `str`", "@ds.dataclass"),
     ],

@@ -22,7 +22,7 @@ from dsim.backends.cpu.code import MachineCode
 from dsim.backends.cpu.runtime import runtime
 from dsim.backends.cpu.target import CpuTarget
 from dsim.backends.cpu.variant import Variant
-from dsim.backends.llvm.kernel import FusedCopies, Strides, TouchedRows, Wishes
+from dsim.backends.llvm.kernel import FusedCopies, Strides, Wishes
 from dsim.backends.llvm.parallel import emit
 from dsim.backends.llvm.parallel.emit import Emitted
 from dsim.backends.locks import COMPILING, room_to_compile
@@ -114,10 +114,10 @@ class CompiledKernel:
             copies=self.copies,
         )
 
-    def reach(self, key: MemoryKey) -> TouchedRows | None:
-        """What of the memory `key` the loop touches into which copies can be fused; None if none can be."""
+    def fits_copies(self, key: MemoryKey) -> bool:
+        """Whether copies of the memory `key` can be fused into it."""
         with COMPILING:
-            return emit.reach(self.kernel, _TARGET, self._wishes(False), self.facts, key)
+            return emit.fits_copies(self.kernel, _TARGET, self._wishes(False), self.facts, key)
 
     def _compile(self, checked: bool) -> Variant:
         wishes = self._wishes(checked)

@@ -22,7 +22,7 @@ from dsim.analysis.effects import Effects
 from dsim.backends.cpu.compiled import CompiledKernel
 from dsim.backends.cpu.launch import Launch, Launcher, roaming
 from dsim.backends.cpu.runtime import thread_count
-from dsim.backends.llvm.kernel import FusedCopies, Half, RowCopy, Strides, TouchedRows
+from dsim.backends.llvm.kernel import FusedCopies, Strides
 from dsim.ir.build import Names
 from dsim.ir.nodes import KernelIR, MemoryKey, Var
 from dsim.ir.types import i64
@@ -50,20 +50,17 @@ class CpuMachine(CompiledKernel):
         """
         return roaming(self, buffers, tuple(keys))
 
-    def copying(
-        self, key: MemoryKey, reach: TouchedRows, before: Sequence[Half], after: Sequence[Half]
-    ) -> CpuMachine:
-        """The same kernel with fused copies of the memory `key`, of which its loop has this `reach`.
+    def copying(self, key: MemoryKey, before: int, after: int) -> CpuMachine:
+        """The same kernel with fused copies of the memory `key`, which `fits_copies`.
 
-        It copies the values before it, and those after it. Further arguments of its launches, in a
+        It copies the values before it so often, and those after it. Further arguments of its launches, in a
         `LaunchTable` only, say at which byte of the rows each copy begins.
         """
         names = Names(bound_names(self.kernel))
-        copies = [RowCopy(Var(names.fresh("place"), i64), half) for half in (*before, *after)]
-        kernel = replace(self.kernel, params=self.kernel.params + tuple([c.place for c in copies]))
-        first = len(before)
-        fused = FusedCopies(key, reach, tuple(copies[:first]), tuple(copies[first:]))
-        return replace(self, kernel=kernel, copies=fused)
+        places = tuple(Var(names.fresh("place"), i64) for _ in range(before + after))
+        kernel = replace(self.kernel, params=self.kernel.params + places)
+        copies = FusedCopies(key, places[:before], places[before:])
+        return replace(self, kernel=kernel, copies=copies)
 
 
 def compile_kernel(

@@ -32,36 +32,6 @@ Kind = Literal["serial", "parallel", "buffer"]
 Strides = Mapping[MemoryKey, tuple[int, ...]]
 
 
-class TouchedRows(NamedTuple):
-    """Which part of a memory the iterations of a loop touch, numbered from 0.
-
-    Attributes
-    ----------
-    low, high : int
-        Iteration `i` touches the indices from ``i + low`` to ``i + high`` of the first axis. Of a memory that
-        is only read, both are the loop's start.
-    settled : bool
-        Whether nothing changes there after that iteration: none waits until all chunks have run.
-    """
-
-    low: int
-    high: int
-    settled: bool
-
-
-Half = int | None  # of a row: 0 or 1 where another kernel copies the other half, None for the whole
-
-
-class RowCopy(NamedTuple):
-    """A copy into a row, whole or half.
-
-    It begins at the byte `place` of the rows, a parameter of the kernel. The frame says where rows begin.
-    """
-
-    place: Var
-    half: Half
-
-
 class FusedCopies(NamedTuple):
     """Copies that a kernel makes of one of its memories.
 
@@ -69,16 +39,14 @@ class FusedCopies(NamedTuple):
     ----------
     memory : MemoryKey
         The memory.
-    reach : TouchedRows
-        What of it the loop touches into which they are fused.
-    before, after : tuple of RowCopy
-        Those of the values before the kernel, and after it.
+    before, after : tuple of Var
+        Parameters of the kernel, one for each copy of the values before the kernel, and after it: at which
+        byte of the rows the copy begins. Where the rows begin, the frame says.
     """
 
     memory: MemoryKey
-    reach: TouchedRows
-    before: tuple[RowCopy, ...]
-    after: tuple[RowCopy, ...]
+    before: tuple[Var, ...]
+    after: tuple[Var, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +68,7 @@ class Wishes:
     deterministic : bool
         Whether sums of floats must not depend on the order of threads, nor on their number.
     copies : FusedCopies or None
-        Copies that a parallel loop makes, of which `fused_copies.reach` says that they fit.
+        Copies that a parallel loop makes, which `fused_copies.fits`.
     """
 
     unchecked: Callable[[int], bool]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -25,7 +25,6 @@ from dsim.backends.cuda.kernels import emit_kernel
 from dsim.backends.cuda.ptx import compile_ptx
 from dsim.backends.faults import Fault
 from dsim.backends.llvm.grid.module import GridModule
-from dsim.backends.llvm.kernel import Half, TouchedRows
 from dsim.backends.llvm.parallel.plans import MOST_CHUNKS
 from dsim.backends.locks import COMPILING, room_to_compile
 from dsim.backends.reference import source
@@ -209,31 +208,13 @@ def replayed(machine: Machine, buffers: Buffers) -> CpuLauncher | None:
     return CpuLauncher(machine, buffers) if isinstance(machine, CpuMachine) and not _prints(machine) else None
 
 
-class CopyingKernel(NamedTuple):
-    """A kernel into which copies of one of its memories can be fused, where a table launches it.
-
-    Attributes
-    ----------
-    reach : TouchedRows
-        What of the memory its loop touches.
-    """
-
-    machine: CpuMachine
-    buffers: Buffers
-    memory: MemoryKey
-    reach: TouchedRows
-
-    def launcher(self, before: Sequence[Half], after: Sequence[Half]) -> CpuLauncher:
-        """It with these copies of the values before it and after it, for `LaunchTable`."""
-        return CpuLauncher(self.machine.copying(self.memory, self.reach, before, after), self.buffers)
-
-
-def replayed_with_copies(machine: Machine, buffers: Buffers, key: MemoryKey) -> CopyingKernel | None:
-    """What a table launches, with copies of the memory `key` fused in; None if that cannot be done."""
-    if not isinstance(machine, CpuMachine) or _prints(machine):
+def replayed_with_copies(
+    machine: Machine, buffers: Buffers, key: MemoryKey
+) -> Callable[[int, int], CpuLauncher] | None:
+    """What fuses so many copies, before and after, into what a table launches; None if it cannot be done."""
+    if not isinstance(machine, CpuMachine) or _prints(machine) or not machine.fits_copies(key):
         return None
-    reach = machine.reach(key)
-    return None if reach is None else CopyingKernel(machine, buffers, key, reach)
+    return lambda before, after: CpuLauncher(machine.copying(key, before, after), buffers)
 
 
 def _prints(machine: CpuMachine) -> bool:

@@ -8,16 +8,14 @@ and the arithmetic of another.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from dsim.backends.cpu.launch import Launcher
 from dsim.backends.cpu.row_copies import RowCopies
-from dsim.backends.llvm.kernel import Half
 from dsim.runtime.driver import pipeline
-from dsim.runtime.driver.pipeline import CopyingKernel
 from dsim.runtime.launching.forms import Form
 from dsim.runtime.launching.native_replay import CopyingForm, Launched, is_native
 
@@ -29,18 +27,7 @@ class _Role(NamedTuple):
     """What a form does to the adjoint: whether it writes it, and what fuses copies into it, if they fit."""
 
     writes: bool
-    copying: CopyingKernel | None
-
-
-class _Share(NamedTuple):
-    """What a launch copies of a row: the place of the row, and which half; None for the whole."""
-
-    place: int
-    half: Half
-
-
-Shares = tuple[_Share, ...]
-_Side = tuple[int, dict[int, Shares]]  # a launch, and what launches copy before their work, or after it
+    fuse: Callable[[int, int], Launcher] | None
 
 
 def fused(
@@ -48,7 +35,7 @@ def fused(
 ) -> list[tuple[Launched, Args]]:
     """The launches, with the copies of `adjoint` fused into others as far as possible."""
     hosts = _Hosts(launches, adjoint)
-    made: dict[tuple[Form, tuple[Half, ...], tuple[Half, ...]], CopyingForm] = {}
+    made: dict[tuple[Form, int, int], CopyingForm] = {}
     found: list[tuple[Launched, Args]] = []
     for number, (one, args) in enumerate(launches):
         before, after = hosts.before.get(number, ()), hosts.after.get(number, ())
@@ -57,10 +44,10 @@ def fused(
         if not isinstance(one, Form) or not (before or after):
             found.append((one, args))
             continue
-        key = one, tuple([s.half for s in before]), tuple([s.half for s in after])
+        key = one, len(before), len(after)
         if key not in made:
             made[key] = CopyingForm(one, hosts.launcher(*key))
-        found.append((made[key], (*args, *[s.place for s in (*before, *after)])))
+        found.append((made[key], (*args, *before, *after)))
     return found
 
 
@@ -70,7 +57,7 @@ class _Hosts:
     Attributes
     ----------
     before, after : dict
-        What a launch copies before and after its own work, by its number.
+        The places of the rows that a launch copies before and after its own work, by its number.
     gone : set of int
         The numbers of copies that launches take.
     """
@@ -78,29 +65,28 @@ class _Hosts:
     def __init__(self, launches: Sequence[tuple[Form | RowCopies, Args]], adjoint: np.ndarray) -> None:
         self._adjoint = adjoint
         self._roles: dict[Form, _Role] = {}
-        self.before: dict[int, Shares] = {}
-        self.after: dict[int, Shares] = {}
+        self.before: dict[int, tuple[int, ...]] = {}
+        self.after: dict[int, tuple[int, ...]] = {}
         self.gone = set[int]()
         waiting: list[tuple[int, int]] = []
-        sides = list[_Side]()  # of the launches since the last one that writes the adjoint, and that one's
+        readers, writer = list[int](), -1  # those since the last launch that writes the adjoint, and it
         for number, (one, args) in enumerate(launches):
             if isinstance(one, RowCopies):
                 waiting.append((number, args[0]))
                 continue
             role = self._role(one)
-            if role.copying is not None:
-                sides.append((number, self.before))
             if role.writes:
-                self._share_out(waiting, sides)
-                follows = role.copying is not None and role.copying.reach.settled
-                waiting, sides = [], [(number, self.after)] if follows else []
-        self._share_out(waiting, sides)
+                self._share_out(waiting, readers, number if role.fuse else -1, writer)
+                waiting, readers, writer = [], [], number if role.fuse else -1
+            elif role.fuse:
+                readers.append(number)
+        self._share_out(waiting, readers, -1, writer)
 
-    def launcher(self, form: Form, before: Sequence[Half], after: Sequence[Half]) -> Launcher:
-        """What launches `form` with these copies."""
-        copying = self._role(form).copying
-        assert copying is not None
-        return copying.launcher(before, after)
+    def launcher(self, form: Form, before: int, after: int) -> Launcher:
+        """What launches `form` with so many copies."""
+        fuse = self._role(form).fuse
+        assert fuse is not None
+        return fuse(before, after)
 
     def _role(self, form: Form) -> _Role:
         found = self._roles.get(form)
@@ -108,21 +94,22 @@ class _Hosts:
             found = self._roles[form] = _role(form, self._adjoint)
         return found
 
-    def _share_out(self, waiting: list[tuple[int, int]], sides: list[_Side]) -> None:
-        """Gives copies to these sides of launches: in halves while there are two for each copy."""
-        for left, (number, place) in zip(range(len(waiting), 0, -1), waiting, strict=True):
-            free = sorted((side for side in sides if self._load(side[0]) < MOST), key=self._order)
-            halves: Sequence[Half] = (0, 1) if len(free) >= 2 * left else (None,)
-            for (launch, side), half in zip(free, halves, strict=False):
-                side[launch] = (*side.get(launch, ()), _Share(place, half))
-            if free:
+    def _share_out(
+        self, waiting: list[tuple[int, int]], readers: list[int], following: int, last: int
+    ) -> None:
+        """Gives copies to the readers, and to the writers that follow and come before; -1 for none."""
+        sides = [(n, self.before) for n in readers]
+        sides += [(following, self.before)] if following >= 0 else []
+        sides += [(last, self.after)] if last >= 0 else []
+        for number, place in waiting:
+            load, n, side = min(
+                ((len(self.before.get(n, ())) + len(self.after.get(n, ())), n, side) for n, side in sides),
+                key=lambda one: one[0],
+                default=(MOST, -1, self.before),
+            )
+            if load < MOST:
+                side[n] = (*side.get(n, ()), place)
                 self.gone.add(number)
-
-    def _load(self, launch: int) -> int:
-        return len(self.before.get(launch, ())) + len(self.after.get(launch, ()))
-
-    def _order(self, side: _Side) -> int:
-        return self._load(side[0])
 
 
 def _role(form: Form, adjoint: np.ndarray) -> _Role:

@@ -9,7 +9,14 @@ import pytest
 
 import dsim as ds
 
-mask, numbers = ds.field(ds.i32, shape=4), np.arange(3.0)
+mask: ds.ScalarField  # made anew for each test
+numbers = np.arange(3.0)
+
+
+@pytest.fixture(autouse=True)
+def _fresh(monkeypatch: pytest.MonkeyPatch) -> None:
+    ds.init()
+    monkeypatch.setitem(globals(), "mask", ds.field(ds.i32, shape=4))
 
 
 class Torn:

@@ -14,15 +14,7 @@ from dsim.analysis.effects import Effects, effects
 from dsim.analysis.write_plans import write_plan
 from dsim.backends.llvm import checks, float_mode, frame, stops
 from dsim.backends.llvm.frame import FrameLayout
-from dsim.backends.llvm.kernel import (
-    KernelWriter,
-    Task,
-    TaskForm,
-    TouchedRows,
-    Wishes,
-    top_level_values,
-    write_statements,
-)
+from dsim.backends.llvm.kernel import KernelWriter, Task, TaskForm, Wishes, top_level_values, write_statements
 from dsim.backends.llvm.memory import buffers
 from dsim.backends.llvm.parallel import fused_copies
 from dsim.backends.llvm.parallel.plans import Schedule, schedule
@@ -96,14 +88,12 @@ def emit_search(
     return _finish(k, target, False)
 
 
-def reach(
+def fits_copies(
     kernel: KernelIR, target: HostTarget, wishes: Wishes, facts: Effects | None, key: MemoryKey
-) -> TouchedRows | None:
-    """What the loop touches into which copies of the memory `key` can be fused; None where there is none."""
+) -> bool:
+    """Whether copies of the memory `key` can be fused into a loop of `kernel`."""
     plans, k, _ = _start(kernel, target, wishes, facts)
-    if plans.facts is None or key in wishes.strides:
-        return None
-    return fused_copies.reach(key, k.tasks, plans.found, plans.facts)
+    return fused_copies.fits(key, k.tasks, plans.found, kernel.memories, wishes.strides)
 
 
 def _start(

@@ -9,169 +9,112 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from math import prod
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
-from dsim.analysis.affine import symbol
-from dsim.analysis.effects import Access, Effects, is_write
 from dsim.backends.llvm import frame, loops, ranges
-from dsim.backends.llvm.cost import known_trips
-from dsim.backends.llvm.kernel import FusedCopies, Half, KernelWriter, RowCopy, Task, TouchedRows
+from dsim.backends.llvm.kernel import FusedCopies, KernelWriter, Task
 from dsim.backends.llvm.parallel.plans import Schedule
-from dsim.backends.llvm.parallel.streams import LINE, stream, stream_half
+from dsim.backends.llvm.parallel.streams import LINE, stream
 from dsim.backends.llvm.text import WIDTH, Function
-from dsim.ir.nodes import Const, For, MemoryKey, Var
+from dsim.ir.nodes import Accumulate, Const, Load, Memory, MemoryKey, Store, Var
+from dsim.ir.walk import memory_of, statements
 
 _PIECE = 4096  # bytes; measured in docs/decisions/0023-a-tape-after-its-block.md
 
 
-def reach(
-    key: MemoryKey, tasks: Iterable[Task], schedules: Mapping[Var, Schedule], facts: Effects
-) -> TouchedRows | None:
-    """What of the memory `key` a parallel loop touches, into which copies of it can be fused.
+def fits(
+    key: MemoryKey,
+    tasks: Iterable[Task],
+    schedules: Mapping[Var, Schedule],
+    memories: Iterable[Memory],
+    strided: Iterable[MemoryKey],
+) -> bool:
+    """Whether one parallel loop goes once over the whole memory `key`, and nothing else touches it.
 
-    None unless one loop alone touches it, each iteration its own part along the first axis, with some of its
-    neighbours' where all that share elements add to them.
+    Each iteration touches its own part along the first axis. Sums of the loop are made in blocks, whose
+    length decides how they are rounded: such a loop has no other pieces.
     """
     touching = [t for t in tasks if key in t.touched]
-    if len(touching) != 1 or touching[0].kind != "parallel":
-        return None
+    memory = next((m for m in memories if m.key == key), None)
+    if len(touching) != 1 or touching[0].kind != "parallel" or memory is None or key in strided:
+        return False
     loop = touching[0].loop
-    schedule, accesses = schedules[loop.index], facts.inside(facts.loop(loop))
-    uses = [a for a in accesses if a.memory.key == key]
-    shape, ends = uses[0].memory.shape, (loop.start, loop.stop)
-    constant = all(isinstance(end, Const) for end in ends) and shape and None not in shape
-    if not constant or 0 in shape or not _may_be_split(loop, schedule, accesses):
-        return None
-    offsets = [a.index[0] - symbol(loop.index) for a in uses]
-    if not all(offset.is_constant for offset in offsets):
-        return None
-    low, high = (edge(offset.constant for offset in offsets) for edge in (min, max))
-    start, elsewhere = int(cast("Const", loop.start).value), {c.memory.key for c in schedule.private}
-    if not any(map(is_write, uses)):
-        return TouchedRows(start, start, settled=True)
-    if high > low and (key in schedule.atomic | elsewhere or schedule.held < high - low):
-        return None
-    return TouchedRows(start + low, start + high, settled=not schedule.held)
-
-
-def _may_be_split(loop: For, schedule: Schedule, accesses: Iterable[Access]) -> bool:
-    """Whether a loop of at least one iteration rounds the same in other pieces.
-
-    Sums over all iterations are made in blocks, whose length decides how they are rounded. What successive
-    iterations add to one element is added up in a register first (`memory.windows`).
-    """
-    added = [a for a in accesses if a.kind == "accumulate" and len(a.loops) == 1]
-    lines = {_line(a, loop.index) for a in added}
-    neighbours = len({(_line(a, loop.index), a.index) for a in added}) > len(lines)
-    return not schedule.partials and not neighbours and loop.step == 1 and bool(known_trips(loop))
-
-
-def _line(a: Access, index: Var) -> object:
-    """What elements have in common that follow each other as `index` goes up."""
-    return a.memory.key, tuple([form.terms if form.coefficient(index) else form for form in a.index])
-
-
-class Share(NamedTuple):
-    """The iterations of a chunk.
-
-    Attributes
-    ----------
-    lo, hi : str
-        Between which numbers they run now.
-    end : str
-        The last number, with those that wait until all chunks have run.
-    is_first, is_last, now : str
-        Conditions: whether it is the first chunk, the last one, and those iterations are not what runs now.
-    """
-
-    lo: str
-    hi: str
-    end: str
-    is_first: str
-    is_last: str
-    now: str
+    schedule, whole = schedules[loop.index], memory.shape[:1]
+    if schedule.held or schedule.partials or not memory.shape or None in memory.shape or 0 in memory.shape:
+        return False
+    edges = [a.value if isinstance(a, Const) else None for a in (loop.start, loop.stop)]
+    if edges != [0, *whole] or loop.step != 1:
+        return False
+    uses = [s for s in statements(loop.body) if (m := memory_of(s)) is not None and m.key == key]
+    return all(isinstance(s, Load | Store | Accumulate) and s.index[0] == loop.index for s in uses)
 
 
 def in_pieces(
-    k: KernelWriter, f: Function, copies: FusedCopies, share: Share, run: Callable[[str, str], None]
+    k: KernelWriter, f: Function, copies: FusedCopies, edges: tuple[str, str], run: Callable[[str, str], None]
 ) -> None:
-    """Writes a chunk of a loop, by ``run(first, last)`` for each piece, and the copies.
-
-    Chunks divide the memory among them as they do the iterations; the first and the last one take what is
-    outside of the loop. No other chunk writes to a chunk's part before the iterations that wait.
-    """
+    """Writes the part of a loop between `edges`, by ``run(first, last)`` for each piece, and the copies."""
     memory = next(m for m in k.kernel.memories if m.key == copies.memory)
-    length, *others = [n for n in memory.shape if n is not None]
-    own = prod(others) * WIDTH[memory.type]  # bytes of an iteration
-    low, high, _ = copies.reach
-
-    def byte(number: str, offset: int) -> str:
-        """Where the part begins that the iteration `number` reaches `offset` elements further."""
-        row = f.let(f"add nsw i64 {number}, {offset}")
-        return f.let(f"mul i64 {ranges.least(f, ranges.greatest(f, row, 0), length)}, {own}")
-
-    begin = f.let(f"select i1 {share.is_first}, i64 0, i64 {byte(share.lo, low)}")
-    end = f.let(f"select i1 {share.is_last}, i64 {length * own}, i64 {byte(share.end, low)}")
-    end = f.let(f"select i1 {share.now}, i64 {end}, i64 {begin}")
+    own = prod(n for n in memory.shape[1:] if n is not None) * WIDTH[memory.type]  # bytes of an iteration
     rows = frame.read(f, k.layout.rows, "ptr")
+    ends = tuple(f.let(f"mul i64 {edge}, {own}") for edge in edges)
 
-    def copy(c: RowCopy) -> _Copy:
-        row = f.let(f"getelementptr i8, ptr {rows}, i64 {frame.read(f, k.layout.value(c.place), 'i64')}")
-        return _Copy(f, row, k.address(f, memory), c.half, begin, end)
+    def copy(v: Var) -> _Copy:
+        row = f.let(f"getelementptr i8, ptr {rows}, i64 {frame.read(f, k.layout.value(v), 'i64')}")
+        return _Copy(f, row, k.address(f, memory), *ends)
 
-    before, after = [copy(c) for c in copies.before], [copy(c) for c in copies.after]
-    each = max(_PIECE // own, 1)
+    before, after = [copy(v) for v in copies.before], [copy(v) for v in copies.after]
+    length = max(_PIECE // own, 1)
 
     def piece(first: str) -> None:
-        last = ranges.least(f, f.let(f"add nsw i64 {first}, {each}"), share.hi)
-        at_begin = f.let(f"icmp eq i64 {first}, {share.lo}")
-        at_end = f.let(f"icmp eq i64 {last}, {share.hi}")
-        for c in before:
-            c.part(at_begin, c.up(byte(first, high)), at_end, c.up(byte(last, high)))
+        following = f.let(f"add nsw i64 {first}, {length}")
+        last = ranges.least(f, following, edges[1])
+        at, end = (f.let(f"mul i64 {edge}, {own}") for edge in (first, last))
+        for each in before:
+            each.ahead(at, end)
         run(first, last)
-        for c in after:
-            c.part(at_begin, c.down(byte(first, low)), at_end, c.down(byte(last, low)))
+        for each in after:
+            each.behind(at, end)
 
-    loops.plain(f, share.lo, share.hi, each, piece)
+    loops.plain(f, *edges, length, piece)
     f.do("fence seq_cst")
 
 
 class _Copy(NamedTuple):
-    """A copy to `row`, from byte `begin` to `end`; its parts end where cache lines of the row do."""
+    """A copy to `row`, from byte `low` to `high`; its parts end where cache lines of the row do."""
 
     f: Function
     row: str
     source: str
-    half: Half
-    begin: str
-    end: str
+    low: str
+    high: str
 
-    def up(self, at: str) -> str:
-        """The end of the line in which the byte before `at` is."""
+    def ahead(self, at: str, end: str) -> None:
+        """Copies what is behind the last part, up to the line in which the byte before `end` is."""
+        first = self.f.let(f"icmp eq i64 {at}, {self.low}")
+        start, stop = (self._ceiling(edge) for edge in (at, end))
+        self._part(self.f.let(f"select i1 {first}, i64 {self.low}, i64 {start}"), stop)
+
+    def behind(self, at: str, end: str) -> None:
+        """Copies what is behind the last part, up to the last line that ends before `end`."""
+        last = self.f.let(f"icmp eq i64 {end}, {self.high}")
+        start, stop = (self._floor(edge) for edge in (at, end))
+        self._part(start, self.f.let(f"select i1 {last}, i64 {self.high}, i64 {stop}"))
+
+    def _ceiling(self, at: str) -> str:
         missing = self.f.let(f"sub i64 0, {self._address(at)}")
-        return self.f.let(f"add i64 {at}, {self.f.let(f'and i64 {missing}, {LINE - 1}')}")
+        up = self.f.let(f"add i64 {at}, {self.f.let(f'and i64 {missing}, {LINE - 1}')}")
+        return ranges.least(self.f, up, self.high)
 
-    def down(self, at: str) -> str:
-        """The end of the last line that ends before `at`."""
+    def _floor(self, at: str) -> str:
         over = self.f.let(f"and i64 {self._address(at)}, {LINE - 1}")
-        return self.f.let(f"sub i64 {at}, {over}")
-
-    def part(self, at_begin: str, start: str, at_end: str, stop: str) -> None:
-        """Copies from `start` to `stop`; from the beginning where `at_begin`, to the end where `at_end`."""
-        f = self.f
-        start = f.let(f"select i1 {at_begin}, i64 {self.begin}, i64 {self._within(start)}")
-        stop = f.let(f"select i1 {at_end}, i64 {self.end}, i64 {self._within(stop)}")
-        if self.half is not None:
-            edges = f"i64 {start}, i64 {stop}, i64 {self.half}"
-            f.do(f"call void @{stream_half(f.module)}(ptr {self.row}, ptr {self.source}, {edges})")
-            return
-        to, origin = (f.let(f"getelementptr i8, ptr {base}, i64 {start}") for base in (self.row, self.source))
-        size = f.let(f"sub i64 {stop}, {start}")
-        f.do(f"call void @{stream(f.module)}(ptr {to}, ptr {origin}, i64 {size})")
-
-    def _within(self, at: str) -> str:
-        return ranges.greatest(self.f, ranges.least(self.f, at, self.end), self.begin)
+        return ranges.greatest(self.f, self.f.let(f"sub i64 {at}, {over}"), self.low)
 
     def _address(self, at: str) -> str:
         place = self.f.let(f"getelementptr i8, ptr {self.row}, i64 {at}")
         return self.f.let(f"ptrtoint ptr {place} to i64")
+
+    def _part(self, start: str, stop: str) -> None:
+        f = self.f
+        to, origin = (f.let(f"getelementptr i8, ptr {base}, i64 {start}") for base in (self.row, self.source))
+        size = f.let(f"sub i64 {stop}, {start}")
+        f.do(f"call void @{stream(f.module)}(ptr {to}, ptr {origin}, i64 {size})")

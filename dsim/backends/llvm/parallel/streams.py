@@ -55,49 +55,6 @@ done:
 !100 = !{{ i32 1 }}"""
 
 
-_BLOCK_BITS = 11  # blocks of 2 KiB: half of a piece that a loop runs at once
-
-# Every second block of the bytes from `start` to `stop`. Who copies the others finds the same blocks: they
-# begin where addresses of the copy are multiples of their size.
-_OWN = STREAM.replace("define void @dsim_stream", "define internal void @dsim_stream_block")
-_HALF = "ptr %to, ptr %from, i64 %start, i64 %stop, i64 %half"
-_STREAM_HALF = f"""define void @dsim_stream_half({_HALF}) nounwind {{
-entry:
-  %base = ptrtoint ptr %to to i64
-  %some = icmp slt i64 %start, %stop
-  br i1 %some, label %block, label %done
-block:
-  %at = phi i64 [ %start, %entry ], [ %end, %next ]
-  %address = add i64 %base, %at
-  %number = lshr i64 %address, {_BLOCK_BITS}
-  %following = add i64 %number, 1
-  %border = shl i64 %following, {_BLOCK_BITS}
-  %whole = sub i64 %border, %base
-  %inside = icmp slt i64 %whole, %stop
-  %end = select i1 %inside, i64 %whole, i64 %stop
-  %parity = and i64 %number, 1
-  %own = icmp eq i64 %parity, %half
-  br i1 %own, label %copy, label %next
-copy:
-  %block_to = getelementptr i8, ptr %to, i64 %at
-  %block_from = getelementptr i8, ptr %from, i64 %at
-  %bytes = sub i64 %end, %at
-  call void @dsim_stream_block(ptr %block_to, ptr %block_from, i64 %bytes)
-  br label %next
-next:
-  %more = icmp slt i64 %end, %stop
-  br i1 %more, label %block, label %done
-done:
-  ret void
-}}
-{_OWN.replace("!100", "!101")}"""
-
-
 def stream(module: Module) -> str:
     """The function ``(to, from, bytes)``."""
     return module.share("dsim_stream", STREAM)
-
-
-def stream_half(module: Module) -> str:
-    """The function ``(to, from, first byte, last byte, half)``: the two halves, 0 and 1, are the whole."""
-    return module.share("dsim_stream_half", _STREAM_HALF)

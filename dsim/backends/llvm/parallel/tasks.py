@@ -90,25 +90,14 @@ def _write_body(k: KernelWriter, task: Task, s: Schedule, name: str, *, shared: 
 
 @dataclass(frozen=True, slots=True)
 class _Chunk:
-    """The values of a chunk's function: its number, how many there are, its iterations, its phase.
-
-    `end` is that of its iterations in both phases.
-    """
+    """The values of a chunk's function: its number, how many there are, its iterations, its phase."""
 
     f: Function
     number: str
     count: str
     lo: str
     hi: str
-    end: str
     first: str
-
-    def share(self) -> fused_copies.Share:
-        """The same for what copies a memory on its way."""
-        following = self.f.let(f"add i64 {self.number}, 1")
-        is_first = self.f.let(f"icmp eq i64 {self.number}, 0")
-        is_last = self.f.let(f"icmp eq i64 {following}, {self.count}")
-        return fused_copies.Share(self.lo, self.hi, self.end, is_first, is_last, self.first)
 
 
 def _write_chunk(k: KernelWriter, task: Task, s: Schedule, slots: _Slots) -> None:
@@ -132,7 +121,7 @@ def _write_chunk(k: KernelWriter, task: Task, s: Schedule, slots: _Slots) -> Non
         _call(f, callee, (first, last), "null", memories + own)
 
     if fused is not None and fused.memory in task.touched:
-        fused_copies.in_pieces(k, f, fused, chunk.share(), run)
+        fused_copies.in_pieces(k, f, fused, (chunk.lo, chunk.hi), run)
     elif s.partials:
         _sum_blocks(w, chunk, s, slots, callee, memories + own, asks=length > 0)
     elif asks:
@@ -159,14 +148,13 @@ def _chunk(f: Function, s: Schedule, trips: str, chunks: str) -> _Chunk:
         share = f.let(f"mul i64 {trips}, {edge}")
         edges.append(f.let(f"udiv i64 {share}, {chunks}"))
     lo, hi = edges
-    end = hi
     if s.held:
         alone = f.let(f"icmp eq i64 {chunks}, 1")
         held = f.let(f"select i1 {alone}, i64 0, i64 {s.held}")
         middle = f.let(f"sub i64 {hi}, {held}")
         lo = f.let(f"select i1 {first}, i64 {lo}, i64 {middle}")
         hi = f.let(f"select i1 {first}, i64 {middle}, i64 {hi}")
-    return _Chunk(f, number, chunks, lo, hi, end, first)
+    return _Chunk(f, number, chunks, lo, hi, first)
 
 
 def _copy(chunk: _Chunk, s: Schedule, i: int, memory: str, slots: _Slots) -> str:

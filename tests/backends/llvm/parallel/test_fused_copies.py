@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import pytest
 
 from dsim.backends.cpu.launch import Launcher
 from dsim.backends.cpu.machine import CpuMachine, compile_kernel
 from dsim.backends.cpu.replay import LaunchTable
-from dsim.backends.llvm.kernel import Half
 from dsim.ir.nodes import KernelIR
 from dsim.ir.types import ScalarType, f16, f32, f64
 from tests.building import Building, marked_parallel
@@ -38,12 +35,6 @@ def machine(kernel: KernelIR, *, deterministic: bool = False) -> CpuMachine:
     return compile_kernel(kernel, threads=2, deterministic=deterministic)
 
 
-def copying(m: CpuMachine, before: Sequence[Half], after: Sequence[Half] = ()) -> CpuMachine:
-    reach = m.reach(X)
-    assert reach is not None
-    return m.copying(X, reach, before, after)
-
-
 @pytest.mark.parametrize("deterministic", [False, True])
 @pytest.mark.parametrize("offset", [0, 8, 16, 64, 72])
 @pytest.mark.parametrize(
@@ -60,9 +51,10 @@ def test_rows_have_the_values_before_and_after(
     plain.bind({X: own, ("y", ()): y})(0.25)
     expected.append(own.copy())
 
+    assert plain.fits_copies(X)
     buffers = {X: x.copy(), ("y", ()): y}
-    first = Launcher(copying(plain, [None], [None]), buffers)
-    second = Launcher(copying(plain, [], [None, None]), buffers)
+    first = Launcher(plain.copying(X, 1, 1), buffers)
+    second = Launcher(plain.copying(X, 0, 2), buffers)
     memory = np.full(6 * size + 256, 0xEE, np.uint8)
     begin = -memory.ctypes.data % 64 + offset
     table = LaunchTable([(first, (0.5, size, 3 * size)), (second, (0.25, 0, 4 * size))])
@@ -80,7 +72,7 @@ def test_rows_have_the_values_before_and_after(
 def test_another_run_of_the_table_finds_the_rows_elsewhere() -> None:
     x, rows = RANDOM.normal(size=N), np.zeros((2, N))
     buffers = {X: x, ("y", ()): np.zeros(N)}
-    table = LaunchTable([(Launcher(copying(machine(grown()), [None]), buffers), (0.5, 0))])
+    table = LaunchTable([(Launcher(machine(grown()).copying(X, 1, 0), buffers), (0.5, 0))])
     begin = x.copy()
     for row in rows:
         table.run(row.ctypes.data)
@@ -88,129 +80,22 @@ def test_another_run_of_the_table_finds_the_rows_elsewhere() -> None:
 
 
 def test_the_stores_are_non_temporal() -> None:
-    assert "dsim_stream" in copying(machine(grown()), [None]).llvm
+    assert "dsim_stream" in machine(grown()).copying(X, 1, 0).llvm
     assert "dsim_stream" not in machine(grown()).llvm
 
 
-@pytest.mark.parametrize("offset", [0, 8, 40])
-@pytest.mark.parametrize("shape", [(N,), (501, 40), (20, 5_000), (2, 7)])
-def test_two_kernels_copy_half_of_a_row_each(shape: tuple[int, ...], offset: int) -> None:
-    """Neither writes to the half of the other, and both together copy all."""
-    x = RANDOM.normal(size=shape)
-    buffers, size = {X: x.copy(), ("y", ()): np.zeros(shape)}, x.nbytes
-    memory = np.full((3, size + 128), 0xEE, np.uint8)
-    begins = [-row.ctypes.data % 64 + offset for row in memory]
-    places = [row.ctypes.data + begin - memory.ctypes.data for row, begin in zip(memory, begins, strict=True)]
-    plain = machine(grown(shape))
-    first, second = Launcher(copying(plain, [0, 0]), buffers), Launcher(copying(plain, [1], [1]), buffers)
-    table = LaunchTable([(first, (1.0, places[0], places[1])), (second, (0.5, places[0], places[2]))])
-    table.run(memory.ctypes.data)
-    assert memory[0][begins[0] :][:size].tobytes() == x.tobytes()
-    low, high = (row[begin:][:size] for row, begin in zip(memory[1:], begins[1:], strict=True))
-    expected = [x.view(np.uint8).ravel(), (0.5 * x).view(np.uint8).ravel()]
-    written = [np.repeat((half.reshape(-1, 8) != 0xEE).any(1), 8) for half in (low, high)]
-    for half, whole, where in zip((low, high), expected, written, strict=True):
-        assert np.array_equal(half[where], whole[where])
-    if size > 4096:
-        assert all(0.3 < where.mean() < 0.7 for where in written)
-
-
-def reaching(what: str, rows: int, columns: int) -> KernelIR:
-    """Kernels whose iterations touch other rows of `x` than that of their number, or of `y` beside it."""
-    k = Building(float_type=f64)
-    x, y = k.field("x", rows, columns), k.field("y", rows, columns)
-    if what == "beside":
-        with k.loop("i", 1, rows - 1) as loop, k.loop("j", 0, columns) as inner:
-            i, j = loop.i, inner.i
-            k.store(x, i, j, k.load(x, i, j) * 0.5)
-            for offset in (-1, 0, 1):
-                k.accumulate(y, i + offset, j, k.load(x, i, j))
-        return marked_parallel(k.kernel())
-    if what == "guarded":  # where it would be outside of the memory
-        with k.loop("i", 0, rows) as loop, k.loop("j", 0, columns) as inner:
-            i, j = loop.i, inner.i
-            k.branch(i > 5, lambda: k.accumulate(x, i - 6, j, k.load(y, i, j)))
-        return marked_parallel(k.kernel())
-    start, stop, adds, reads = {
-        "inside": (2, rows - 1, [0], []),
-        "neighbours": (1, rows - 1, [-1, 0, 1], []),
-        "one side": (0, rows - 3, [1, 3], []),
-        "shifted": (3, rows, [-3], []),
-        "nothing": (5, rows - 5, [], [-5, 0, 4]),
-        "a part": (rows // 2, rows // 2 + 5, [-1, 1], []),
-    }[what]
-    with k.loop("i", start, stop) as loop, k.loop("j", 0, columns) as inner:
-        i, j = loop.i, inner.i
-        for offset in adds:
-            k.accumulate(x, i + offset, j, k.load(y, i, j) * (offset + 2))
-        for offset in reads:
-            k.accumulate(y, i, j, k.load(x, i + offset, j))
-    return marked_parallel(k.kernel())
-
-
-REACHES = ["inside", "neighbours", "one side", "shifted", "nothing", "a part", "beside", "guarded"]
-
-
-@pytest.mark.parametrize("deterministic", [False, True])
-@pytest.mark.parametrize(("rows", "columns"), [(300, 100), (41, 1_000), (12, 3), (5_000, 3)])
-@pytest.mark.parametrize("what", REACHES)
-def test_what_reaches_other_rows(what: str, rows: int, columns: int, deterministic: bool) -> None:
-    x, y = (RANDOM.normal(size=(rows, columns)) for _ in range(2))
-    plain, own, other = (
-        machine(reaching(what, rows, columns), deterministic=deterministic),
-        x.copy(),
-        y.copy(),
-    )
-    plain.bind({X: own, ("y", ()): other})()
-    reach = plain.reach(X)
-    assert reach is not None
-    buffers = {X: x.copy(), ("y", ()): y.copy()}
-    settled = [None] if reach.settled else []
-    copies = Launcher(copying(plain, [None, 0, 1], settled), buffers)
-    memory = np.full((5, *x.shape), 7.25)
-    places = [row.ctypes.data - memory.ctypes.data for row in memory[1:4]]
-    table = LaunchTable([(copies, (places[0], places[1], places[1], *places[2 : 2 + len(settled)]))])
-    table.run(memory.ctypes.data)
-    assert buffers[X].tobytes() == own.tobytes()
-    assert buffers["y", ()].tobytes() == other.tobytes()
-    assert memory[1].tobytes() == memory[2].tobytes() == x.tobytes()
-    assert memory[3].tobytes() == (own if settled else memory[0]).tobytes()
-    assert (memory[[0, 4]] == 7.25).all()
-
-
-def test_what_neighbours_share_is_ready_too_late_to_be_copied_after() -> None:
-    reaches = {what: machine(reaching(what, 300, 100)).reach(X) for what in REACHES}
-    assert reaches == {
-        "inside": (2, 2, True),
-        "neighbours": (0, 2, False),
-        "one side": (1, 3, False),
-        "shifted": (0, 0, True),
-        "nothing": (5, 5, True),
-        "a part": (149, 151, False),
-        "beside": (1, 1, False),
-        "guarded": (-6, -6, True),
-    }
-
-
 def unfit(what: str) -> KernelIR:
-    """Kernels that touch x backwards, or twice, or sum something, also in a register."""
+    """Kernels that touch only a part of x, more than their own part, or twice, or sum something."""
     k = Building(float_type=f64)
     x, y, s = k.field("x", N), k.field("y", N), k.field("s")
-    with k.loop("i", 1, N - 1) as loop:
+    start, stop = (1, N) if what == "from 1" else (0, N - 1) if what == "to N - 1" else (0, N)
+    with k.loop("i", start, stop) as loop:
         i = loop.i
+        at = {"neighbours": i + 1, "backwards": N - 1 - i}.get(what, i)
         if what == "a sum":
             k.accumulate(s, k.load(x, i))
-        elif what == "neighbours":
-            for offset in (-1, 0, 1):
-                k.accumulate(x, i + offset, k.load(y, i))
-        elif what == "of another one, and shared ones":
-            for at in (i - 1, i, i + 1, 5):
-                k.accumulate(y, at, k.load(x, i))
-        elif what == "of another one":
-            for offset in (-1, 0, 1):
-                k.accumulate(y, i + offset, k.load(x, i))
         else:
-            k.store(y, i, k.load(x, N - 1 - i if what == "backwards" else i))
+            k.store(y, i, k.load(x, at))
     if what == "two loops":
         with k.loop("j", 0, N) as loop:
             k.store(x, loop.i, k.load(y, loop.i))
@@ -220,33 +105,14 @@ def unfit(what: str) -> KernelIR:
 
 
 @pytest.mark.parametrize(
-    "what",
-    [
-        "backwards",
-        "a sum",
-        "neighbours",
-        "of another one",
-        "of another one, and shared ones",
-        "two loops",
-        "an element",
-    ],
+    "what", ["from 1", "to N - 1", "neighbours", "backwards", "a sum", "two loops", "an element"]
 )
 def test_what_does_not_fit(what: str) -> None:
-    assert machine(unfit(what)).reach(X) is None
-
-
-def test_another_part_of_a_row_that_another_iteration_reads_does_not_fit() -> None:
-    """It could be changed before that chunk copies it."""
-    k = Building(float_type=f64)
-    x = k.field("x", 300, 2, 200)
-    with k.loop("i", 0, 299) as loop, k.loop("j", 0, 200) as inner:
-        k.store(x, loop.i, 0, inner.i, k.load(x, loop.i + 1, 1, inner.i))
-    assert machine(marked_parallel(k.kernel())).reach(X) is None
+    assert not machine(unfit(what)).fits_copies(X)
 
 
 def test_what_else_does_not_fit() -> None:
-    assert machine(grown()).reach(("y", ())) == (0, 0, True)
-    assert machine(unfit("")).reach(X) == (1, 1, True)
-    assert machine(grown()).reach(("z", ())) is None
-    assert compile_kernel(grown(), threads=1).reach(X) is None  # there is no parallel task
-    assert compile_kernel(grown(), threads=2, strides={X: (2,)}).reach(X) is None
+    assert machine(grown()).fits_copies(("y", ()))
+    assert not machine(grown()).fits_copies(("z", ()))
+    assert not compile_kernel(grown(), threads=1).fits_copies(X)  # there is no parallel task
+    assert not compile_kernel(grown(), threads=2, strides={X: (2,)}).fits_copies(X)
