@@ -51,6 +51,7 @@ class OptimizationPanel:
         self._abandoned = False  # no output shows it, while it runs
         self._again: threading.Timer | None = None
         self._leaving: threading.Timer | None = None
+        self._was_shown = False
         self._build()
 
     def _build(self) -> None:
@@ -73,6 +74,7 @@ class OptimizationPanel:
     def _counted(self, _: object) -> None:
         """Stops the work some time after its last output is removed, since nobody could stop it any more."""
         with self._lock:
+            self._was_shown = self._was_shown or bool(self.widget._view_count)
             if self._leaving is not None:
                 self._leaving.cancel()
                 self._leaving = None
@@ -86,7 +88,8 @@ class OptimizationPanel:
             self._steered.stop(wait=False, why="its output has been removed")
 
     def _gone(self) -> bool:
-        return self.widget.comm is None or not self.widget._view_count
+        """Whether outputs that have shown it are removed: a page may take long to show the first one."""
+        return self.widget.comm is None or (self._was_shown and not self.widget._view_count)
 
     def _works(self) -> bool:
         return self._steered is not None and self._steered.status in ("running", "paused")

@@ -177,6 +177,26 @@ def test_an_output_that_is_removed_stops_the_work(paused, monkeypatch):
     assert enabled(panel) == ["Resume"]
 
 
+def test_a_page_that_takes_long_to_show_the_output_stops_nothing(monkeypatch):
+    monkeypatch.setattr(widget, "_GONE", 0.0)
+    x, y, run = quadratic()
+    made, panel = displayed(run, x, y, steps=10**8)
+    made.start()
+    shown_by(panel.widget, 1)
+    shown_by(panel.widget, 0)
+    until(made._ended.is_set)
+    made, panel = displayed(run, x, y, steps=10**8)
+    made.start()
+    panel.widget.notify_change(
+        {"name": "_view_count", "type": "change", "old": None, "new": 0, "owner": panel.widget}
+    )
+    assert panel._leaving is None
+    done = made.done
+    until(lambda: made.done > done + 2)
+    assert made.status == "running"
+    made.stop()
+
+
 def test_widgets_that_are_closed_stop_the_work(monkeypatch):
     monkeypatch.setattr(widget, "_GONE", 0.01)
     x, y, run = quadratic()
