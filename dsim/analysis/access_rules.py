@@ -13,7 +13,7 @@ from dsim.analysis.affine import Affine
 from dsim.analysis.dependence_test import DependenceTest, apart, common, exclusive
 from dsim.analysis.effects import Access, Effects, effects, is_write
 from dsim.analysis.symbols import Loop
-from dsim.ir.nodes import For, KernelIR
+from dsim.ir.nodes import Accumulate, For, KernelIR
 
 
 class Overwrite(NamedTuple):
@@ -38,8 +38,8 @@ def overwritten(
         With its accesses numbered.
     needed : collection of int
         Sites whose value is needed after the kernel: for a load the loaded value; for an accumulation by
-        min or max the final value of the element, which later accumulations by the same operation do not
-        invalidate; for another accumulation the value of the element before it.
+        min or max the final value of the element, which later accumulations by the same operation
+        invalidate only if a read stands between; for another accumulation the value of the element before.
     facts : Effects, optional
         ``effects(kernel)``, if already computed.
 
@@ -88,16 +88,36 @@ class _Question:
     def conflicts(self, accesses: list[Access], needed: Collection[int]) -> Iterable[Overwrite]:
         """The overwrites among `accesses`, all to one memory."""
         writes = [a for a in accesses if is_write(a)]
+        readers = [a for a in accesses if _returns_a_value(a)]
         for r in accesses:
             if r.site in needed and r.kind != "store":
                 for w in writes:
-                    if not _spares(r, w) and self._may_follow(r, w):
+                    if self._may_follow(r, w) and not self._spares(r, w, readers):
                         yield Overwrite(r, w, self._certain(r, w))
+
+    def _spares(self, r: Access, w: Access, readers: list[Access]) -> bool:
+        """Whether `w` preserves the needed value of `r`: both accumulate the same minimum or maximum.
+
+        If one of `readers` reads the element between the two, its adjoint belongs to the extremum until
+        then, not to the final one.
+        """
+        if r.op not in ("min", "max") or w.op != r.op:
+            return False
+        return not any(self._between(r, reader, w) for reader in readers)
+
+    def _between(self, r: Access, reader: Access, w: Access) -> bool:
+        """Whether `reader` may read after `r`, and before `w`, the element that `r` updates."""
+        after = self._in_another_trip(r, reader) if reader is r else self._may_follow(r, reader)
+        return after and self._may_follow(reader, w)
 
     def _may_follow(self, r: Access, w: Access) -> bool:
         """Whether `w` may write, after `r`, the element that `r` read."""
         if _after(r, w) and self.dependence.same_trip(r, w):
             return True
+        return self._in_another_trip(r, w)
+
+    def _in_another_trip(self, r: Access, w: Access) -> bool:
+        """Whether `w` may touch the element of `r` after it, in another trip of a loop around both."""
         for level in range(common(r, w)):
             if self.dependence.later_trip(r, w, level):
                 return True
@@ -190,6 +210,6 @@ def _after(r: Access, w: Access) -> bool:
     return w.position >= r.position and not exclusive(r, w)
 
 
-def _spares(r: Access, w: Access) -> bool:
-    """Whether `w` preserves the needed value of `r`: both accumulate the same minimum or maximum."""
-    return r.op in ("min", "max") and w.op == r.op
+def _returns_a_value(a: Access) -> bool:
+    """Whether `a` passes on what stands in the element: a load, or an accumulation whose old value is used."""
+    return a.kind == "load" or (isinstance(a.statement, Accumulate) and a.statement.old is not None)

@@ -195,6 +195,38 @@ def test_minimum_is_spared_by_minimum_only() -> None:
     assert found(p, {1}) == [(1, 2, True)]
 
 
+def test_an_extremum_that_is_read_in_between_is_not_spared() -> None:
+    p = Program()
+    x, most, y = p.field("x", 8), p.field("most"), p.field("y", 8)
+    with p.loop("i", 0, 8) as i:
+        p.add(most, value=p.load(x, i), op="max")  # 0, 1
+        p.store(y, i, value=p.load(most))  # 2, 3
+    assert found(p, {1}) == [(1, 1, True)]
+    p = Program()
+    x, most, y = p.field("x", 8), p.field("most"), p.field("y", 8)
+    p.add(most, value=p.load(x, 0), op="max")  # 0, 1
+    p.store(y, 0, value=p.load(most))  # 2, 3
+    p.add(most, value=p.load(x, 1), op="max")  # 4, 5
+    assert found(p, {1, 5}) == [(1, 5, True)]
+
+
+def test_an_extremum_that_is_read_before_and_after_is_spared() -> None:
+    p = Program()
+    x, most, y = p.field("x", 8), p.field("most"), p.field("y", 8)
+    p.store(y, 0, value=p.load(most))  # 0, 1
+    with p.loop("i", 0, 8) as i:
+        p.add(most, value=p.load(x, i), op="max")  # 2, 3
+    with p.loop("j", 0, 8) as j:
+        p.store(y, j, value=p.load(most))  # 4, 5
+    assert found(p, {3}) == []
+    p = Program()
+    x, most, y = p.field("x", 8), p.field("most", 8), p.field("y", 8)
+    with p.loop("i", 0, 8) as i:
+        p.add(most, i, value=p.load(x, i), op="max")  # 0, 1
+        p.store(y, i, value=p.load(most, i))  # 2, 3
+    assert found(p, {1}) == []
+
+
 def test_a_product_overwrites_what_it_multiplies() -> None:
     p = Program()
     x = p.field("x", 8)

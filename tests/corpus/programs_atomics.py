@@ -66,6 +66,36 @@ def extreme_that_stays_with_the_start(make):
 
 
 @program
+def running_maximum_in_a_sum(make):
+    """The sum needs no value of the maximum, but the adjoint of each trip belongs to the maximum until then."""
+    x, most, y = make.input(6), make.input(low=-1.0, high=-0.5), make.output(2)
+
+    @ds.kernel
+    def run():
+        for i in range(6):
+            ds.atomic_max(most[None], x[i])
+            y[0] += (1.0 + i) * most[None]
+        y[1] = most[None]
+
+    return run
+
+
+@program
+def minimum_before_each_update(make):
+    x, least, y = make.input(6), make.input(low=1.5, high=2.0), make.output()
+
+    @ds.kernel
+    def run():
+        for _ in range(1):
+            i = 0
+            while i < 6:
+                y[None] += (1.0 + i) * ds.atomic_min(least[None], x[i] + 0.5)
+                i += 1
+
+    return run
+
+
+@program
 def sum_of_a_plane(make):
     x, y = make.input(4, 5), make.output()
 

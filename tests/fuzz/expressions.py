@@ -111,6 +111,7 @@ class Expressions(Choosing):
         self.features = features
         self.sources, self.funcs, self.vector_funcs = sources, funcs, vector_funcs
         self.stops = self.chance(10)  # whether some values are cut off from derivatives
+        self.linear = self.chance(15)  # whether derivatives need no floats: each is a sum with constant weights
         self.steered = bool(integers_of(sources))
 
     # -- indices
@@ -185,8 +186,9 @@ class Expressions(Choosing):
 
     def condition(self, scope: Scope, depth: int = 1) -> str:
         """A condition on integers, on floats, or on both."""
-        guarded = self.guarded(scope)
-        kinds = ["integer", "float", "parity", "between", *["and", "or", "not"] * bool(depth)]
+        guarded = [] if self.linear else self.guarded(scope)
+        kinds = ["integer", "parity", *["float", "between"] * (not self.linear)]
+        kinds += ["and", "or", "not"] * bool(depth)
         form = self.pick(*kinds, *["guarded"] * 3 * bool(guarded))
         if form == "integer":
             return f"{self.integer(scope)} {self.pick('<', '>', '==', '!=', '<=')} {self.pick(0, 1, 2)}"
@@ -219,11 +221,12 @@ class Expressions(Choosing):
         """A float without an operator."""
         numbers, vectors = floats_of(self.sources), floats_of(self.sources, axes=1)
         kinds = ["element"] * 4 * bool(numbers) + ["name"] * 4 * bool(scope.floats) + ["literal"]
-        kinds += ["entry", "product"] * bool(vectors) + ["local entry"] * 2 * bool(scope.vectors)
+        kinds += ["entry", *["product"] * (not self.linear)] * bool(vectors)
+        kinds += ["local entry"] * 2 * bool(scope.vectors)
         kinds += ["of matrix"] * 2 * bool(self.matrices(scope))
         guarded = self.guarded(scope)
         kinds += ["guarded"] * bool(guarded)
-        more = [a for f in self.features for a in f.atoms(self, scope)]
+        more = [] if self.linear else [a for f in self.features for a in f.atoms(self, scope)]
         kinds += ["more"] * 4 * bool(more)
         kind = self.pick(*kinds)
         if kind == "more":
@@ -244,7 +247,7 @@ class Expressions(Choosing):
         if kind == "of matrix":
             return self.of_matrix(scope, vectors)
         if kind == "local entry" and self.chance(15):
-            return f"{self.pick(*scope.vectors)}.{self.pick('sum', 'norm_sqr')}()"
+            return f"{self.pick(*scope.vectors)}.{self.pick('sum', 'sum' if self.linear else 'norm_sqr')}()"
         if kind == "local entry":
             return f"{self.pick(*scope.vectors)}[{self.index(3, scope)}]"
         return self.element(self.pick(*numbers), scope)
@@ -255,8 +258,10 @@ class Expressions(Choosing):
 
     def of_matrix(self, scope: Scope, vectors: list[FieldSpec]) -> str:
         """A number that a matrix gives."""
-        kinds = ["{0}[{i}, {j}]"] * 3 + ["{0}.trace()", "{0}.determinant()", "({0} @ {1})[{i}, {j}]"]
-        form = self.pick(*kinds, *["({0} @ {v})[{i}]"] * bool(vectors))
+        kinds = ["{0}[{i}, {j}]"] * 3 + ["{0}.trace()"]
+        if not self.linear:
+            kinds += ["{0}.determinant()", "({0} @ {1})[{i}, {j}]", *["({0} @ {v})[{i}]"] * bool(vectors)]
+        form = self.pick(*kinds)
         v = self.element(self.pick(*vectors), scope) if vectors else ""
         i, j = self.index(2, scope), self.index(2, scope)
         return form.format(*(self.pick(*self.matrices(scope)) for _ in "01"), i=i, j=j, v=v)
@@ -275,8 +280,12 @@ class Expressions(Choosing):
         "ti.pow(1.1 + {a} * {a}, ti.sin({b}))",
     )  # fmt: skip
 
+    _LINEAR = ("({a} + {b})", "({a} - {b})", "(0.6 * {a} - {b} / 3.0)", "({a} if {c} else {b})")
+
     def number(self, scope: Scope, depth: int = 2) -> str:
         """A float."""
+        if self.linear:
+            return self.sum(scope) if depth and self.chance(60) else self.atom(scope)
         kinds = ["atom", *["binary"] * 3 * bool(depth), *["unary"] * 2 * bool(depth), "call", "from integer"]
         more = [a for f in self.features for a in f.numbers(self, scope, depth)] if depth else []
         kinds += ["more"] * 3 * bool(more)
@@ -297,9 +306,17 @@ class Expressions(Choosing):
             return form.format(a=a, b=b, c=self.condition(scope, 0) if "{c}" in form else "")
         return self.atom(scope)
 
+    def sum(self, scope: Scope) -> str:
+        """A float that is a sum of two with constant weights."""
+        form = self.pick(*self._LINEAR)
+        condition = self.condition(scope, 0) if "{c}" in form else ""
+        return form.format(a=self.atom(scope), b=self.atom(scope), c=condition)
+
     def bounded(self, scope: Scope, own: str = "") -> str:
         """A float that stays small however often it is computed; it reads `own` where that is given."""
         value = self.number(scope)
+        if self.linear:
+            return f"0.5 * {own or '0.7'} + 0.3 * {value}"
         if own:
             value = self.pick("{0} * {1}", "{0} + {1}", "{0} - 0.5 * {1}").format(own, value)
         return self.pick(

@@ -56,7 +56,7 @@ class Statements(Expressions):
         kinds = ["local"] * 3 + ["integer_local", "vector", "vector", "matrix"] + ["answer"] * self.answers
         kinds += (["store"] * 2 + ["accumulate"] * 3) * bool(self.targets)
         if self.in_place and self.targets:
-            kinds += ["overwrite"] * 5 + ["extreme", "old_value", "swap", "taken"]
+            kinds += ["overwrite"] * 5 + ["extreme", "old_value", "swap", "taken"] + ["extreme"] * 4 * self.linear
         kinds += ["steer"] * 2 * bool(integers_of(self.targets))
         kinds += ["change"] * 3 * bool(scope.mutable_floats) + ["count"] * bool(scope.mutable_integers)
         kinds += ["touch"] * 3 * bool(scope.vectors or scope.matrices)
@@ -188,16 +188,23 @@ class Statements(Expressions):
         return [f"{target} {self.pick('+=', '+=', '-=')} {value}"]
 
     def extreme(self, scope: Scope, depth: int) -> Lines:
-        """An element becomes the larger, or the smaller, of itself and something else."""
-        return [f"ti.atomic_{self.pick('max', 'min')}({self.target(scope)}, {self.bounded(scope)})"]
+        """An element becomes the larger, or the smaller, of itself and something else; sums may use it."""
+        target = self.target(scope)
+        update = f"ti.atomic_{self.pick('max', 'min')}({target}, {self.bounded(scope)})"
+        uses = [update, f"loss[None] += 0.3 * {target}"], [f"loss[None] -= 0.4 * {update}"]
+        return self.pick([update], *uses)
 
     def old_value(self, scope: Scope, depth: int) -> Lines:
-        """Something is added to an element, and what it was before is used."""
-        line = (
-            f"{(name := self.fresh('a'))} = ti.atomic_add({self.target(scope)}, 0.4 * {self.bounded(scope)})"
-        )
+        """An element is updated, and what it was before is used."""
+        line = f"{(name := self.fresh('a'))} = {self.update(scope)}"
         scope.floats.append(name)
         return [line]
+
+    def update(self, scope: Scope) -> str:
+        """An update of an element, whose value is what the element was before."""
+        operation, value = self.pick("add", "add", "max", "min"), self.bounded(scope)
+        value = f"0.4 * {value}" if operation == "add" else value
+        return f"ti.atomic_{operation}({self.target(scope)}, {value})"
 
     def swap(self, scope: Scope, depth: int) -> Lines:
         """Two elements change places."""
@@ -275,7 +282,11 @@ class Statements(Expressions):
         body = [f"{name} += 1", *self.block(inner, depth - 1)]
         if self.chance(25) and not any("continue" in line for line in body):  # it ends from inside
             return [f"{name} = 0", "while True:", *indented([*body, f"if {name} >= 3:", "    break"])]
-        goes = f"{name} < {self.pick(2, 3)}" + (f" and ({self.condition(scope)})" if self.chance(70) else "")
+        goes = f"{name} < {self.pick(2, 3)}"
+        if self.in_place and self.targets and self.chance(25):
+            goes += f" and {self.update(scope)} {self.pick('<', '>')} 0.3"
+        elif self.chance(70):
+            goes += f" and ({self.condition(scope)})"
         return [f"{name} = 0", f"while {goes}:", *indented(body)]
 
     def leave(self, scope: Scope, depth: int) -> Lines:

@@ -66,4 +66,4 @@ def test_integers_are_not_put_back(monkeypatch):
 def test_what_a_loop_overwrote_is_not_undone(monkeypatch):
     monkeypatch.setattr(backward_sweep, "roll_back", lambda ctx, marks: None)
     with pytest.raises(WrongNumberError, match=r"gradient|values"):
-        run(PROGRAMS, 48, _gradients)
+        run(PROGRAMS, 45, _gradients)
