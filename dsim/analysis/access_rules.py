@@ -211,5 +211,5 @@ def _after(r: Access, w: Access) -> bool:
 
 
 def _returns_a_value(a: Access) -> bool:
-    """Whether `a` passes on what stands in the element: a load, or an accumulation whose old value is used."""
+    """Whether `a` passes on what stands in the element: a load, or an accumulation with an old value."""
     return a.kind == "load" or (isinstance(a.statement, Accumulate) and a.statement.old is not None)

@@ -67,7 +67,7 @@ def extreme_that_stays_with_the_start(make):
 
 @program
 def running_maximum_in_a_sum(make):
-    """The sum needs no value of the maximum, but the adjoint of each trip belongs to the maximum until then."""
+    """The sum needs no value of the maximum; the adjoint of each trip belongs to the maximum until then."""
     x, most, y = make.input(6), make.input(low=-1.0, high=-0.5), make.output(2)
 
     @ds.kernel

@@ -111,7 +111,7 @@ class Expressions(Choosing):
         self.features = features
         self.sources, self.funcs, self.vector_funcs = sources, funcs, vector_funcs
         self.stops = self.chance(10)  # whether some values are cut off from derivatives
-        self.linear = self.chance(15)  # whether derivatives need no floats: each is a sum with constant weights
+        self.linear = self.chance(15)  # whether floats are sums with constant weights
         self.steered = bool(integers_of(sources))
 
     # -- indices

@@ -56,7 +56,8 @@ class Statements(Expressions):
         kinds = ["local"] * 3 + ["integer_local", "vector", "vector", "matrix"] + ["answer"] * self.answers
         kinds += (["store"] * 2 + ["accumulate"] * 3) * bool(self.targets)
         if self.in_place and self.targets:
-            kinds += ["overwrite"] * 5 + ["extreme", "old_value", "swap", "taken"] + ["extreme"] * 4 * self.linear
+            kinds += ["overwrite"] * 5 + ["extreme", "old_value", "swap", "taken"]
+            kinds += ["extreme"] * 4 * self.linear
         kinds += ["steer"] * 2 * bool(integers_of(self.targets))
         kinds += ["change"] * 3 * bool(scope.mutable_floats) + ["count"] * bool(scope.mutable_integers)
         kinds += ["touch"] * 3 * bool(scope.vectors or scope.matrices)

@@ -1,4 +1,4 @@
-"""Running minima and maxima whose values go into sums: no value is needed, but which one was the extremum is."""
+"""Running minima and maxima that go into sums: no value is needed, but where each was found is."""
 
 from __future__ import annotations
 
