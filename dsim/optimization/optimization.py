@@ -381,16 +381,18 @@ class Optimization:
     def _leave(self) -> None:
         """Puts the best parameters into the fields, the file and the view."""
         if self._best is not None:
-            with EVALUATING:
-                self._work_here.note()
-                self._guarded.put(self._best.x)
+            self._put(self._best)
             self._write()
             self._show()
 
     def _show(self) -> None:
         if self._plan.view is not None and self._best is not None:
-            self._guarded.put(self._best.x)
+            self._put(self._best)
             self._plan.view.update()
+
+    def _put(self, point: Iterate) -> None:
+        with EVALUATING:
+            self._work_here.give(lambda: self._guarded.put(point.x))
 
     def _write(self) -> None:
         if self._plan.file is not None and self._point is not None and self._best is not None:

@@ -55,9 +55,9 @@ class OptimizationPanel:
         self._build()
 
     def _build(self) -> None:
-        self.pause = _button("Pause", "pause", "Pause the optimization before its next evaluation")
-        self.stop = _button("Stop", "stop", "Stop the optimization now, and keep the best parameters")
-        self.resume = _button("Resume", "play", "Resume the optimization")
+        self.pause = _button("Pause", "pause", "Pause the optimisation before its next evaluation")
+        self.stop = _button("Stop", "stop", "Stop the optimisation now, and keep the best parameters")
+        self.resume = _button("Resume", "play", "Resume the optimisation")
         self.bar = widgets.IntProgress(0, 0, 1, description="steps", layout=widgets.Layout(width="300px"))
         self.state, self.said, self.curves, self.notes = (widgets.HTML() for _ in range(4))
         row = widgets.HBox(

@@ -21,7 +21,7 @@ from dsim.runtime.transforms.objective import Objective
 from dsim.runtime.transforms.selection import Leaf
 
 _LOOK = 0.05  # seconds between two looks at whether this thread's own work is to stop
-_WHY = "another optimization of its fields has begun"
+_WHY = "another optimisation of its fields has begun"
 
 
 @dataclass(eq=False)
@@ -40,6 +40,8 @@ class Work:
         Whether it has ended.
     held : sequence of ndarray
         What its parameters held before they were given the best values.
+    given : sequence of ndarray
+        The best values that they were given last.
     """
 
     of: Any
@@ -47,6 +49,7 @@ class Work:
     control: RunControl
     ended: threading.Event
     held: Sequence[np.ndarray] = ()
+    given: Sequence[np.ndarray] = ()
 
     def __str__(self) -> str:
         return f"{self.of.method}, {self.of.done:,} of {self.of.steps:,} steps"
@@ -55,9 +58,19 @@ class Work:
         """Whether it changes numbers that another one changes."""
         return any(_same(a, b) for a in _changed(self.objective) for b in _changed(other))
 
-    def note(self) -> None:
-        """Notes what its parameters hold now."""
-        self.held = [_memory(leaf).copy() for leaf in self.objective.wrt.leaves]
+    def give(self, put: Callable[[], None]) -> None:
+        """Calls `put`, which gives its parameters the best values; notes before what else they hold."""
+        now = self._values()
+        if not self.given:
+            self.held = now
+        else:
+            before = zip(now, self.given, self.held, strict=True)
+            self.held = [held if value.tobytes() == given.tobytes() else value for value, given, held in before]
+        put()
+        self.given = self._values()
+
+    def _values(self) -> list[np.ndarray]:
+        return [_memory(leaf).copy() for leaf in self.objective.wrt.leaves]
 
     def put_back(self, leaves: Sequence[Leaf]) -> None:
         """Writes what those of its parameters that are among `leaves` held."""
@@ -143,7 +156,7 @@ class WorkInProcess:
 def _told(stopped: Iterable[Work]) -> str:
     """A line about work that was stopped; empty when all of it had just ended."""
     named = "; ".join(str(each) for each in stopped if each.of.status == "stopped")
-    return f"stopped another optimization of these fields: {named}" if named else ""
+    return f"stopped another optimisation of these fields: {named}" if named else ""
 
 
 def _changed(objective: Objective) -> tuple[Leaf, ...]:

@@ -109,12 +109,12 @@ def test_no_work_goes_on_where_its_cell_is_run_again_or_deleted(lab):
     expect(here.get_by_role("status")).to_have_text("running")
     here.locator(".cm-content").click()
     lab.page.keyboard.press("Control+Enter")
-    expect(here.locator("pre")).to_contain_text("stopped another optimization of these fields: Adam")
+    expect(here.locator("pre")).to_contain_text("stopped another optimisation of these fields: Adam")
     expect(here.get_by_role("status")).to_have_text("running")
     lab.shoot("optimize-again")
     lab.page.keyboard.press("Escape")
     lab.command("notebook:delete-cell")
     lab.cell(1).locator(".cm-content").click()
     lab.page.keyboard.press("Shift+Enter")
-    said = "stopped: another optimization of its fields has begun, stopped: its output has been removed"
+    said = "stopped: another optimisation of its fields has begun, stopped: its output has been removed"
     expect(lab.cell(1).locator(".jp-OutputArea-output")).to_have_text(said)

@@ -152,9 +152,9 @@ def test_another_one_of_the_same_fields_and_both_say_so():
     second, panel2 = displayed(run, x, y)
     second.start()
     second.wait()
-    assert "stopped: another optimization of its fields has begun" in panel.state.value
+    assert "stopped: another optimisation of its fields has begun" in panel.state.value
     assert enabled(panel) == ["Resume"]
-    assert "stopped another optimization of these fields: Adam, 5 of 12 steps</pre>" in panel2.notes.value
+    assert "stopped another optimisation of these fields: Adam, 5 of 12 steps</pre>" in panel2.notes.value
 
 
 @pytest.mark.parametrize("paused", [False, True])

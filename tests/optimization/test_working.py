@@ -16,7 +16,7 @@ from tests.optimization.programs import Steps, endless, quadratic, rosenbrock, u
 from tests.stopping import press, wait_for_launch, watched
 
 ENDLESS = 10**8
-SAID = "stopped another optimization of these fields: Adam, "
+SAID = "stopped another optimisation of these fields: Adam, "
 
 
 @pytest.fixture(autouse=True)
@@ -112,7 +112,7 @@ def test_it_stops_that_one_and_says_so(shared, background):
     first = works(run, wrt, loss)
     second = ds.optimize(run2, wrt2, loss2, method="Adam", steps=3, progress=False, background=background)
     assert first._ended.is_set()
-    assert (first.status, first.message) == ("stopped", "another optimization of its fields has begun")
+    assert (first.status, first.message) == ("stopped", "another optimisation of its fields has begun")
     assert second.replaces == f"{SAID}{first.done:,} of 100,000,000 steps"
     second.wait()
     assert (second.status, second.done) == ("finished", 3)
@@ -139,6 +139,32 @@ def test_what_shares_nothing_goes_on():
 def test_it_begins_where_the_other_one_began():
     x, y, run = quadratic()
     first = works(run, x, y)
+    second = ds.optimize(run, x, y, method="Adam", steps=3, progress=False)
+    np.testing.assert_array_equal(second.history["loss"], first.history["loss"][:4])
+
+
+def test_nor_does_a_pause_in_between_change_where_it_begins():
+    x, y, run = quadratic()
+    first = works(run, x, y)
+    first.pause()
+    until(lambda: first.status == "paused")
+    first.resume()
+    seen = first.done
+    until(lambda: first.done > seen)
+    second = ds.optimize(run, x, y, method="Adam", steps=3, progress=False)
+    np.testing.assert_array_equal(second.history["loss"], first.history["loss"][:4])
+
+
+def test_nor_does_a_view_that_shows_the_best():
+    x, y, run = quadratic()
+    shown = threading.Event()
+
+    class View:
+        def update(self):
+            shown.set()
+
+    first = works(run, x, y, view=View())
+    assert shown.wait(60)
     second = ds.optimize(run, x, y, method="Adam", steps=3, progress=False)
     np.testing.assert_array_equal(second.history["loss"], first.history["loss"][:4])
 
