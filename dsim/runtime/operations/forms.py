@@ -22,6 +22,7 @@ from dsim.runtime.launching import host_kernels
 from dsim.runtime.launching.access_regions import Reach
 from dsim.runtime.launching.forms import AdjointForm, Form
 from dsim.runtime.operations.array_forms import ArrayForm, Clear, FormSequence, Step, cleared
+from dsim.runtime.operations.call_attributes import CallAttributes
 from dsim.runtime.operations.computing import ComputesOnly
 from dsim.runtime.operations.consistency import refuse_inconsistent, refuse_other_numbers
 from dsim.runtime.operations.rules import Attributes, HostFunction, HostRule, RuleCall
@@ -167,12 +168,14 @@ class OperationForm(LeafForm):
         single: bool,
     ) -> None:
         super().__init__(host.name, host.span, inputs, outputs)
-        self.host, self.attributes, self.single = host, attributes, single
+        self.host, self.single = host, single
+        self.attributes = CallAttributes(attributes, host.names())
         self.captured = host.captured()
 
     def execute(self) -> None:
         """Calls the function on the fields' numbers, and writes what it returns."""
-        found = self.host.values([constant_view(f) for f in self.reads], self.attributes)
+        found = self.host.values([constant_view(f) for f in self.reads], self.attributes.values)
+        self.attributes.settle()
         arrays = self.host.results(found, [f.require_memory() for f in self.results], self.single)
         for field, array in zip(self.results, arrays, strict=True):
             field.require_memory()[...] = array
@@ -218,7 +221,7 @@ class RuleForm(LeafForm):
     def call(self, of: Callable[[Field], Any]) -> RuleCall:
         """The call of the operation."""
         inputs, outputs = tuple(map(of, self.of.reads)), tuple(map(of, self.of.results))
-        return RuleCall(inputs, self.of.attributes, outputs, self.of.single)
+        return RuleCall(inputs, self.of.attributes.values, outputs, self.of.single)
 
     def execute(self) -> None:
         """Calls it on the fields' numbers."""
@@ -233,8 +236,9 @@ class RuleForm(LeafForm):
 
     def _check(self) -> None:
         of = self.of
-        of.host.refuse_changed(of.captured)
-        refuse_inconsistent(of.host, [f.require_memory() for f in of.reads], of.attributes, of.single)
+        of.host.refuse_changed(of.captured, of.attributes)
+        arrays = [f.require_memory() for f in of.reads]
+        refuse_inconsistent(of.host, arrays, of.attributes.values, of.single)
 
     def instead(self, keys: Keys) -> tuple[Form, ...]:
         """Its operations, if what it writes varies."""

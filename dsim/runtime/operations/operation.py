@@ -17,6 +17,7 @@ from dsim.runtime.fields.components import Component
 from dsim.runtime.fields.fields import Field, kind_of, youngest, zeros_like
 from dsim.runtime.launching import host_kernels
 from dsim.runtime.launching.contexts import dispatch
+from dsim.runtime.operations.call_attributes import marked
 from dsim.runtime.operations.forms import OperationForm, constant_view
 from dsim.runtime.operations.rules import Attributes, HostFunction, HostRule, defined, definition, remember
 from dsim.runtime.operations.traced_arrays import TracedArray
@@ -244,7 +245,7 @@ class Operation(ByName):
         def make() -> OperationForm:
             return OperationForm(self.host, inputs, attributes, outputs, single)
 
-        values = tuple((name, type(v), repr(v), v) for name, v in attributes.items())
+        values = marked(attributes, self.host.names())
         known = (self.host.version, self.host.captured())
         key = ("operation", self.host, known, inputs, values, outputs, single)
         try:

@@ -124,6 +124,8 @@ def _parts(value: Any, names: frozenset[str], whole: bool) -> Iterator[Part]:
         yield value.__self__, _position(value.__self__) is not None
     elif _HOST_VALUES.intersection(_class_names(type(value))):
         yield plain(value), True
+    elif isinstance(value, types.FunctionType):
+        yield from ((vars(value)[name], True) for name in sorted(names & vars(value).keys()))
     elif isinstance(value, types.ModuleType | type):
         yield from _of_scope(value, names)
     elif not isinstance(value, _WHOLE) and not is_of_library(type(value)):

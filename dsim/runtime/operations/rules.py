@@ -13,7 +13,9 @@ import numpy as np
 from dsim.diagnostics import Diagnostic, DsimError, GradientError, Label, LaunchTypeError, Span
 from dsim.diagnostics.places import ours
 from dsim.frontend.source import source
-from dsim.runtime.operations.captured import CapturedValues, Snapshot, changed
+from dsim.runtime.operations.call_attributes import CallAttributes
+from dsim.runtime.operations.captured import CapturedValues, Snapshot, changed, codes
+from dsim.runtime.operations.reach import names_in
 from dsim.runtime.operations.traced_arrays import OPERATORS, TracedArray
 
 Attributes = dict[str, Any]
@@ -67,6 +69,7 @@ class HostFunction:
         self.version = 0
         self.compared: set[Any] = set()
         self._captured: CapturedValues | None = None
+        self._names: frozenset[str] | None = None
 
     @property
     def span(self) -> Span | None:
@@ -77,7 +80,7 @@ class HostFunction:
         """Registers a rule, in the place of an older one."""
         self.rules = {**self.rules, rule.kind: rule}
         self.version += 1
-        self._captured = None
+        self._captured = self._names = None
 
     def captured(self) -> Snapshot:
         """What the function and its rules read besides their arguments, now."""
@@ -85,20 +88,33 @@ class HostFunction:
             self._captured = CapturedValues((self.function, *(r.function for r in self.rules.values())))
         return self._captured.now()
 
-    def refuse_changed(self, before: Snapshot) -> None:
+    def names(self) -> frozenset[str]:
+        """The names that the code of the function and its rules uses."""
+        if self._names is None:
+            functions = (self.function, *(r.function for r in self.rules.values()))
+            users = (f for f in functions if isinstance(f, types.FunctionType))
+            self._names = names_in(code for f in users for code in codes(f.__code__))
+        return self._names
+
+    def refuse_changed(self, before: Snapshot, attributes: CallAttributes) -> None:
         """Refuses to differentiate a call after a variable of the function or a rule has changed.
 
         Raises
         ------
         GradientError
-            When one has.
+            When one has, or an object among the attributes of the call.
         """
         name = changed(before, self.captured())
         if name is not None:
             message = f"`{name}`, which `{self.name}` or its rule reads, has changed after the call"
             advice = f"make it an attribute, `def {self.name}(…, *, {name})`: its value belongs to the call"
-            labels = defined(self.span)
-            raise GradientError(Diagnostic("not-differentiable", message, labels=labels, help=advice))
+        elif (name := attributes.changed()) is not None:
+            message = f"the object `{name}`, an attribute of this call of `{self.name}`, has changed after it"
+            advice = "pass numbers and arrays, also in a list, dictionary or namespace: these are copied"
+        else:
+            return
+        labels = defined(self.span)
+        raise GradientError(Diagnostic("not-differentiable", message, labels=labels, help=advice))
 
     def rule(self, kind: str) -> HostRule:
         """The rule for a mode: ``"jvp"`` or ``"vjp"``.

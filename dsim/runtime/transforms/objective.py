@@ -13,6 +13,7 @@ from dsim.diagnostics.frames import outermost
 from dsim.runtime.checking import runs
 from dsim.runtime.operations.captured import CapturedValues, Snapshot
 from dsim.runtime.operations.reached_values import ReachedValues
+from dsim.runtime.state import randomness
 from dsim.runtime.state.evaluations import EVALUATING
 from dsim.runtime.state.references import uncopied
 from dsim.runtime.transforms.given_numbers import numbers
@@ -29,6 +30,8 @@ class _Known(NamedTuple):
     ----------
     at : bytes
         The free numbers.
+    random : tuple of int
+        Where the sequence of random numbers stood.
     captured : Snapshot
         Its variables, with what objects and dictionaries hold.
     before, after : Snapshot
@@ -39,6 +42,7 @@ class _Known(NamedTuple):
     """
 
     at: bytes
+    random: tuple[int, int]
     captured: Snapshot
     before: Snapshot
     after: Snapshot
@@ -144,13 +148,14 @@ class Residuals:
             if self._reset is None and kind in self._known:
                 known = self._known[kind]
                 same = known.same(self._captured.now(), self._reached.now())
-                if known.at == key and same and known.run.begins_here():
+                begins = (known.at, known.random) == (key, randomness.place())
+                if begins and same and known.run.begins_here():
                     return known.run
                 if not same:  # functions that are reached now may read others
                     self._reached = ReachedValues(self._run)
-            before = self._reached.now()
+            before, random = self._reached.now(), randomness.place()
             made = RecordedRun(kind(self.wrt, self.out, self._clears), self._run, arrays, self._reset)
-            self._known[kind] = _Known(key, self._captured.now(), before, self._reached.now(), made)
+            self._known[kind] = _Known(key, random, self._captured.now(), before, self._reached.now(), made)
             return made
 
 

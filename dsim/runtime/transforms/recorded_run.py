@@ -29,6 +29,7 @@ from dsim.runtime.state import turns
 from dsim.runtime.state.notices import overheard, warn
 from dsim.runtime.state.stack import opened
 from dsim.runtime.transforms.input_recorder import CotangentSweep, InputRecorder, InputSweep
+from dsim.runtime.transforms.run_recorder import RunRecorder
 from dsim.runtime.transforms.selection import Selection
 
 Run = Callable[[], Any]
@@ -54,7 +55,7 @@ class RunRecording:
 
     def __init__(self, wrt: Selection, out: Selection, clears: bool = False) -> None:
         self.wrt, self.out, self.clears = wrt, out, clears
-        self.program = Recorder()
+        self.program = RunRecorder()
         self.record = InputRecorder(())
         self.inputs: list[Field] = []
         self.outputs: list[Field] = []
@@ -277,14 +278,7 @@ class RecordedRun:
     def begins_here(self) -> bool:
         """Whether another run would begin with the numbers of this one, beside those of the inputs."""
         own = {*self._recording.inputs, *self._recording.cleared, *self._recording.record.between.entry}
-        arrays = dict(self._recording.record.mirrors.arrays())
-        roots = (f for f in self._program.entry if f.root is f and f not in own)
-        return all(
-            np.array_equal(
-                arrays.get(f, f.require_memory()), self._program.entry[f], equal_nan=f.dtype.is_float
-            )
-            for f in roots
-        )
+        return self._program.begins_here(own, dict(self._recording.record.mirrors.arrays()))
 
     @contextmanager
     def _at(self, state: Mapping[Field, np.ndarray]) -> Iterator[None]:

@@ -51,6 +51,103 @@ def test_products_follow_the_state():
             array[0] = 3.0
 
 
+def powers():
+    """x to the power of 2ⁿ, where n is how often the function `square` of the result is called."""
+    x, y = ti.field(ti.f64, shape=()), ti.field(ti.f64, shape=())
+    x[None] = 1.1
+
+    @ti.kernel
+    def square():
+        x[None] = x[None] * x[None]
+
+    @ti.kernel
+    def finish():
+        y[None] += x[None]
+
+    def times(n):
+        for _ in range(n):
+            square()
+        finish()
+
+    return x, y, times
+
+
+def steps_in_a_field():
+    steps = ti.field(ti.i32, shape=3)
+    return lambda: steps[1], lambda n: steps.__setitem__(1, n)
+
+
+def steps_in_a_vector():
+    steps = ti.Vector.field(2, ti.i32, shape=2)
+    return lambda: steps[0][1], lambda n: steps.__setitem__(0, [5, n])
+
+
+def steps_in_an_array_of_a_field():
+    steps = ti.field(ti.f64, shape=2)
+    return lambda: int(steps.to_numpy()[0]), steps.fill
+
+
+def steps_of_a_function():
+    def read():
+        return read.steps
+
+    return read, lambda n: setattr(read, "steps", n)
+
+
+@pytest.mark.parametrize(
+    "made", [steps_in_a_field, steps_in_a_vector, steps_in_an_array_of_a_field, steps_of_a_function]
+)
+def test_products_follow_what_python_reads(made):
+    x, y, times = powers()
+    read, write = made()
+    f = ti.objective(lambda: times(read()), wrt=x, loss=y)
+    g = ti.residuals(lambda: times(read()), wrt=x, out=y)
+    for n in (2, 3, 1):
+        write(n)
+        p = 2.0**n
+        np.testing.assert_allclose(f.hessp([1.1], [1.0]), p * (p - 1) * 1.1 ** (p - 2))
+        np.testing.assert_allclose(g.jac([1.1]).matvec([1.0]), p * 1.1 ** (p - 1))
+
+
+def test_products_follow_random_numbers():
+    x, y = ti.field(ti.f64, shape=3), ti.field(ti.f64, shape=())
+    x.from_numpy([0.3, 0.5, 0.7])
+
+    @ti.kernel
+    def cubes():
+        for i in x:
+            y[None] += (0.5 + ti.random()) * x[i] ** 3
+
+    @ti.kernel
+    def draw():
+        y[None] += ti.random()
+
+    f = ti.objective(cubes, wrt=x, loss=y)
+    for _ in range(3):
+        gradient = f.gradient(f.x0)  # of cubes: 2 gradient / x is the second derivative
+        np.testing.assert_allclose(f.hessp(f.x0, np.ones(3)), 2 * gradient / f.x0)
+        draw()
+
+
+def test_products_share_a_run_that_reads_what_it_writes():
+    x, y, times = powers()
+    count, seen = ti.field(ti.i32, shape=()), []
+
+    @ti.kernel
+    def one_more():
+        count[None] += 1
+
+    def run():
+        one_more()
+        times(2 * count[None])
+        seen.append(0)
+
+    f = ti.objective(run, wrt=x, loss=y)
+    for _ in range(3):
+        np.testing.assert_allclose(f.hessp([1.1], [1.0]), 12 * 1.1**2)
+    assert len(seen) == 1
+
+
 def test_products_at_one_point_share_a_run():
     x, y, _, _, run, _ = weighted()
     runs = []

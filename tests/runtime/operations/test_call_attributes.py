@@ -1,0 +1,165 @@
+"""Attributes of operations belong to the call: what Python does with the objects later does not count."""
+
+from collections import namedtuple
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import dsim as ds
+from tests.operations.programs import made, room
+
+
+@pytest.fixture(autouse=True)
+def _fresh():
+    ds.init(default_fp=ds.f64)
+
+
+@pytest.fixture
+def p():
+    return Program()
+
+
+class Program:
+    """A product with a matrix that an attribute holds, three times in place; then the sum."""
+
+    def __init__(self):
+        self.x, self.loss = made([1.0, 2.0]), room()
+        x, loss = self.x, self.loss
+
+        @ds.kernel
+        def total():
+            for i in x:
+                loss[None] += x[i]
+
+        self.total = total
+
+    def gradient(self, run):
+        self.x.from_numpy(np.array([1.0, 2.0]))
+        with ds.ad.Tape(self.loss):
+            run()
+        return self.x.grad.to_numpy().tolist()
+
+
+def scaling(read):
+    @ds.ad.operation
+    def scaled(x, *, by):
+        return read(by) * x
+
+    scaled.jvp(lambda x, /, *, tangents, by: read(by) * tangents[0])
+    scaled.vjp(lambda x, /, *, adjoint, by: read(by) * adjoint)
+    return scaled
+
+
+def as_array(w):
+    return w
+
+
+def as_list(w):
+    return [w]
+
+
+def as_nested(w):
+    return {"a": (1, [w])}
+
+
+def as_namespace(w):
+    return SimpleNamespace(w=w)
+
+
+def as_named_tuple(w):
+    return namedtuple("Weights", "w")(w)
+
+
+@pytest.mark.parametrize(
+    ("held", "read"),
+    [
+        (as_array, lambda by: by),
+        (as_list, lambda by: by[0]),
+        (as_nested, lambda by: by["a"][1][0]),
+        (as_namespace, lambda by: by.w),
+        (as_named_tuple, lambda by: by.w),
+    ],
+)
+def test_a_buffer_that_python_uses_again(held, read, p):
+    scaled, w = scaling(read), np.zeros(2)
+
+    def run():
+        for n in (1.0, 2.0, 3.0):
+            w[:] = n
+            scaled(p.x, by=held(w), out=p.x)
+        w[:] = 0.0
+        p.total()
+
+    assert p.gradient(run) == [6.0, 6.0]
+    p.x.from_numpy(np.array([1.0, 2.0]))
+    np.testing.assert_array_equal(ds.linearize(run, wrt=p.x, out=p.loss).rmatvec([1.0]), [6.0, 6.0])
+    assert ds.check_grad(run, wrt=p.x, loss=p.loss)
+
+
+def test_a_sparse_matrix_that_changes(p):
+    @ds.ad.operation
+    def product(x, *, a):
+        return a @ x
+
+    product.vjp(lambda x, /, *, adjoint, a: a.T @ adjoint)
+    a = sp.csr_array(np.array([[1.0, 2.0], [0.0, 3.0]]))
+
+    def run():
+        product(p.x, a=a, out=p.x)
+        a.data[:] = 0.0
+        p.total()
+
+    assert p.gradient(run) == [1.0, 5.0]
+
+
+class Weights:
+    def __init__(self, w):
+        self.w = w
+
+
+def test_an_object_that_changes_is_refused(p):
+    scaled, by = scaling(lambda by: by.w), Weights(2.0)
+
+    def run(change):
+        scaled(p.x, by=by, out=p.x)
+        by.w = change
+        p.total()
+
+    with pytest.raises(ds.GradientError, match="the object `by`, an attribute of this call of `scaled`"):
+        p.gradient(lambda: run(3.0))
+    assert p.gradient(lambda: run(3.0)) == [3.0, 3.0]
+
+
+def test_an_object_that_changes_between_two_calls_is_refused(p):
+    scaled, by = scaling(lambda by: by.w), Weights(2.0)
+
+    def run():
+        scaled(p.x, by=by, out=p.x)
+        by.w = 3.0
+        scaled(p.x, by=by, out=p.x)
+        p.total()
+
+    with pytest.raises(ds.GradientError, match="has changed after it"):
+        p.gradient(run)
+
+
+@pytest.mark.parametrize(
+    ("store", "parts"), [(dict, lambda memo: memo), (SimpleNamespace, vars), (lambda: Weights(None), vars)]
+)
+def test_what_the_function_keeps_there_is_for_its_rule(store, parts, p):
+    @ds.ad.operation
+    def squared(x, *, memo):
+        parts(memo)["x"] = x.copy()
+        return x * x
+
+    squared.vjp(lambda x, /, *, adjoint, memo: 2 * parts(memo)["x"] * adjoint)
+    memo = store()
+
+    def run():
+        squared(p.x, memo=memo, out=p.x)
+        p.total()
+
+    assert p.gradient(run) == [2.0, 4.0]
+    assert parts(memo)["x"].tolist() == [1.0, 2.0]
