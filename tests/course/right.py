@@ -17,6 +17,7 @@ q_dot = (a_dot - q * r_dot) / r
 r, r_dot = (r + q) / 2, (r_dot + q_dot) / 2
 """,
         ),
+        ("differences", "return f(x + 1e-20j).imag / 1e-20"),
         ("cubes", "total[None] += x[i] * x[i] * x[i] + 7"),
     ],
     "2_backwards": [

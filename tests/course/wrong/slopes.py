@@ -9,6 +9,7 @@ WRONG = [
     Wrong("differences", "return (f(x + 1e-6) - f(x)) / 1e-6", "both points are on one side of x"),
     Wrong("differences", "return (f(x + 1e-12) - f(x - 1e-12)) / 2e-12", "take a larger step"),
     Wrong("differences", "return (f(x + 0.01) - f(x - 0.01)) / 0.02", "grows as h²"),
+    Wrong("differences", "return f'{(f(x + 1e-5) - f(x - 1e-5)) / 2e-5}…'", "it is to return numbers"),
     Wrong("differences", "print((f(x + 1e-5) - f(x - 1e-5)) / 2e-5)", "returns nothing"),
     Wrong(
         "carried",
@@ -52,5 +53,6 @@ r = r + a / r / 2
     ),
     Wrong("cubes", "total[None] += 3 * x[i] ** 2", "Which function has the slope 3 x²?"),
     Wrong("cubes", "total[None] = x[i] ** 3", "`=` keeps the last term alone"),
-    Wrong("cubes", "total[None] += x[i] ** 3 / 3", "it should be 3.63"),
+    Wrong("cubes", "total[None] += x[i] ** 3 / 3", "at x[3] = 1.9 the gradient is 3.6100, and it should be 10.83"),
+    Wrong("cubes", "if i < 3:\n    total[None] += x[i] ** 3", "at x[3] = 1.9 the gradient is 0.0000"),
 ]

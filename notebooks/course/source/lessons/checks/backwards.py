@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .saying import Mistake, explain, gradient_of, not_yet, number, right
+from .saying import Mistake, explain, gradient_of, not_yet, result, right
 
 _BACKWARD: list[Mistake] = [
     Mistake(
@@ -38,7 +38,7 @@ _BACKWARD: list[Mistake] = [
 def backward(pass_back: Callable[[float, float], tuple[float, float]]) -> None:
     """Exercise 2.1."""
     inputs = [(0.8, 1.5), (-0.4, 2.0), (1.3, 0.6)]
-    answers = [number(pass_back(*i), "backward", 2) for i in inputs]
+    answers = [result(pass_back, "backward", *i, count=2) for i in inputs]
     if not np.any(answers):
         not_yet("both adjoints stay 0: `c = b + 3 * x` is the first line to go back through.")
     h = 1e-5
@@ -71,7 +71,7 @@ def product(gradient: Callable[[np.ndarray], np.ndarray]) -> None:
     """Exercise 2.2."""
     v = np.array([1.5, -0.5, 2.0, 0.8, -1.2])
     expected = np.array([np.prod(np.delete(v, i)) for i in range(len(v))])
-    found = number(gradient(v.copy()), "product_gradient", len(v))
+    found = result(gradient, "product_gradient", v.copy(), count=len(v))
     if (found == 1).all():
         not_yet("every derivative is 1: multiply each by the numbers in front of it and behind it.")
     if np.allclose(found, np.prod(v)):

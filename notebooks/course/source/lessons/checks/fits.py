@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from .saying import Mistake, explain, gradient_of, not_yet, number, right
+from .saying import Mistake, explain, gradient_of, not_yet, result, right
 
 _CALLS = 100
 _PARABOLA = "a parabola"
@@ -123,7 +123,7 @@ def _solved(
 
     with np.errstate(all="ignore"):
         try:
-            end = number(search(evaluate, start.copy()), "newton", len(start))
+            end = result(search, "newton", evaluate, start.copy(), count=len(start))
         except np.linalg.LinAlgError:
             _endless(name, losses)
         value, gradient, _ = problem(end)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .saying import not_yet, number, quiet, right, taped
+from .saying import not_yet, quiet, result, right, taped
 
 
 def impact(run: Callable[[], None], start: Any, end: Any, pace: Any) -> None:
@@ -73,7 +73,7 @@ def _problem(scale: float) -> tuple[Callable[[np.ndarray], float], np.ndarray, n
 def disagreement(ask: Callable[..., float]) -> None:
     """Exercise 6.2."""
     f, x, gradient, calls = _problem(1.0)
-    (found,) = number(ask(f, gradient.copy(), x.copy()), "disagreement")
+    (found,) = result(ask, "disagreement", f, gradient.copy(), x.copy())
     if len(calls) > 10:
         not_yet(
             f"`f` is called {len(calls):,} times, and ten are allowed: do not ask for each number, ask along"
@@ -92,8 +92,8 @@ def disagreement(ask: Callable[..., float]) -> None:
     for scale in (1e-9, 1e9):
         f, x, gradient, _ = _problem(scale)
         (fine,), (wrong,) = (
-            number(ask(f, gradient, x), "disagreement"),
-            number(ask(f, 2 * gradient, x), "disagreement"),
+            result(ask, "disagreement", f, gradient, x),
+            result(ask, "disagreement", f, 2 * gradient, x),
         )
         if not fine < 1e-5 < 1e-4 < wrong:
             not_yet(

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .saying import not_yet, number, quiet, right, taped
+from .saying import not_yet, quiet, result, right, taped
 
 
 def _drift(x: np.ndarray) -> np.ndarray:
@@ -26,7 +26,7 @@ def _overwritten(y_bar: np.ndarray) -> np.ndarray:
 def scatter(back: Callable[[np.ndarray], np.ndarray]) -> None:
     """Exercise 3.1."""
     x, y_bar = np.random.default_rng(3).standard_normal((2, 9))
-    x_bar = number(back(y_bar.copy()), "drift_back", 9)
+    x_bar = result(back, "drift_back", y_bar.copy(), count=9)
     if not x_bar.any():
         not_yet("all adjoints stay 0: each `y_bar[i]` has to be added to the elements that line `i` read.")
     forwards = float(y_bar @ _drift(x))

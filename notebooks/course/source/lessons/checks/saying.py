@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -36,11 +37,25 @@ def not_yet(sentence: str) -> NoReturn:
     raise NotYetError(sentence)
 
 
+def result(function: Any, name: str, *given: Any, count: int = 1) -> np.ndarray:
+    """What the function `name` returns for what it is given, as `count` finite numbers."""
+    if not callable(function):
+        not_yet(f"`{name}` is {function!r}, and not a function: run the cell that defines it again.")
+    try:
+        inspect.signature(function).bind(*given)
+    except TypeError:
+        not_yet(f"`{name}` cannot take what it is given: its first line stays as it is in the cell.")
+    return number(function(*given), name, count)
+
+
 def number(answer: Any, name: str, count: int = 1) -> np.ndarray:
     """What the function `name` returned, as `count` finite numbers."""
     if answer is None:
         not_yet(f"`{name}` returns nothing: end it with `return` and the result.")
-    found = np.asarray(answer, dtype=float).ravel()
+    try:
+        found = np.asarray(answer, dtype=float).ravel()
+    except (TypeError, ValueError):
+        not_yet(f"`{name}` returns {answer!r}: it is to return numbers.")
     if len(found) != count:
         not_yet(f"`{name}` returns {len(found)} numbers, and {count} are asked for.")
     if not np.isfinite(found).all():

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .saying import Mistake, explain, not_yet, number, right
+from .saying import Mistake, explain, not_yet, number, result, right
 
 _DT, _STEPS = 0.1, 25
 
@@ -67,7 +67,7 @@ _SWING: list[Mistake] = [
 def swing(back: Callable[[list[float], float], tuple[float, float]]) -> None:
     """Exercise 5.1."""
     inputs = [(0.4, 0.0), (1.2, -0.5), (2.5, 1.0)]
-    answers = [number(back(_swing(*i)[1], _DT), "swing_back", 2) for i in inputs]
+    answers = [result(back, "swing_back", _swing(*i)[1], _DT, count=2) for i in inputs]
     if np.array_equal(answers, [[1.0, 0.0]] * 3):
         not_yet("both adjoints are those of the last state: go back through all steps.")
     h = 1e-5
