@@ -60,7 +60,7 @@ class LaunchRecorder(TapeRecord):
         super().__init__(outputs, clears)
         self._active: set[Field] = set()  # beside those with a gradient
         self._written: set[Field] = set()
-        self._watched: dict[Form, RecordingPlan] = {}
+        self._watched: dict[Form | tuple[Form], RecordingPlan] = {}  # (form,): in a user's function
         self._unused: set[Form] = set()  # nobody has used what they returned
         self._sums: dict[Field, Accumulate] = {}
         self._policy = self._outside = SavePolicy(self.snapshots, saves, budget)
@@ -85,7 +85,8 @@ class LaunchRecorder(TapeRecord):
         if get_ident() != self._thread:
             return self.elsewhere(form, args)
         number = self._launches = self._launches + 1
-        watched = self._watched.get(form) or self._watch(form)
+        key = form if self._custom is None or self._custom.tangents else (form,)
+        watched = self._watched.get(key) or self._watch(form)
         if self._unused and form in self._unused:
             warn(cut_messages.returned(form, "gradient", self._unused))
         if self._custom is not None:
@@ -194,7 +195,7 @@ class LaunchRecorder(TapeRecord):
             self._active.update(known.reached)
             self._watched.clear()  # what was inactive in other kernels may be active now
         if self._custom is not None and not self._custom.tangents:
-            return self._policy.watch(form, None)
+            return self._watched.setdefault((form,), self._policy.watch(form, None))
         self._warn(cut_messages.inside(form, known, "gradient", self._unused))
         plan = known.saving if self._policy.saves else known.adjoint
         if isinstance(plan, AdjointForm):
@@ -284,9 +285,7 @@ class LaunchRecorder(TapeRecord):
             When one did, and the program continued.
         """
         if self._failed:
-            message = (
-                "a launch inside the tape failed, and the program continued: half a launch has no gradient"
-            )
+            message = "a launch inside the tape failed, and the program went on: half a launch has no gradient"
             advice = "let the error leave the `with` block"
             raise GradientError(Diagnostic("not-differentiable", message, help=advice))
 

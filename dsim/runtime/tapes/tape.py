@@ -216,7 +216,8 @@ class Tape(AheadRecorder):
             self.refuse_hidden(self.outputs)
         if self.loops:
             self.end_steps()
-        left = leftover.look(self, self._watched, self._sums) if self._sums else []
+        launched = [form for form in self._watched if not isinstance(form, tuple)]
+        left = leftover.look(self, launched, self._sums) if self._sums else []
         self.ended = write_history.ended(self)
         zeros.forget("bar")  # in the backward pass gradients start at 0
         observers: list[Observer] = []

@@ -178,3 +178,76 @@ def test_further_derivatives_around_steps_are_refused(further):
     message = r"(?s)`cube`, under `grad_replaced`, is called in steps with checkpoints, inside of another"
     with pytest.raises(ti.GradientError, match=message + r".*cube\(\)\n.*help: take the loop out of `steps`"):
         taped() if further == "tape" else ti.linearize(run, wrt=x, out=x.grad)
+
+
+def test_a_kernel_that_steps_also_launch_themselves():
+    x, loss = ti.field(ti.f64, shape=2, needs_grad=True), single("loss")
+
+    @ti.kernel
+    def square():
+        for i in x:
+            x[i] = x[i] ** 2
+
+    @ti.kernel
+    def adjoint():
+        for i in x:
+            x.grad[i] = 2 * ti.sqrt(x[i]) * x.grad[i]
+
+    @ti.kernel
+    def total():
+        for i in x:
+            loss[None] += x[i]
+
+    @ti.ad.grad_replaced
+    def replaced():
+        square()
+
+    ti.ad.grad_for(replaced)(adjoint)
+    for order in ([square, replaced], [replaced, square], [square, replaced, replaced, square]):
+        power = 2.0 ** (3 * len(order))
+        for slots in (1, 2, 50):
+            x.from_numpy(np.array([0.9, 0.95]))
+            with ti.ad.Tape(loss) as tape:
+                for _ in tape.steps(range(3), slots=slots):
+                    for launch in order:
+                        launch()
+                total()
+            expected = power * np.array([0.9, 0.95]) ** (power - 1)
+            np.testing.assert_allclose(x.grad.to_numpy(), expected, rtol=1e-9)
+
+
+def test_a_function_whose_input_varies_from_its_second_call_on():
+    x, y, z, loss = (ti.field(ti.f64, shape=(), needs_grad=True, name=name) for name in "xyzl")
+
+    @ti.kernel
+    def copy():
+        y[None] = 3.0 * z[None]
+
+    @ti.kernel
+    def adjoint():
+        z.grad[None] += 3.0 * y.grad[None]
+        y.grad[None] = 0.0
+
+    @ti.kernel
+    def use():
+        z[None] = x[None] ** 2
+
+    @ti.kernel
+    def end():
+        loss[None] += y[None]
+
+    @ti.ad.grad_replaced
+    def copied():
+        copy()
+
+    ti.ad.grad_for(copied)(adjoint)
+
+    def run():
+        for launch in (copied, use, copied, end):
+            launch()
+
+    x[None] = 0.7
+    assert ti.grad(run, wrt=x, out=loss)() == pytest.approx(6 * 0.7)
+    with ti.ad.Tape(loss):
+        run()
+    assert x.grad[None] == pytest.approx(6 * 0.7)
