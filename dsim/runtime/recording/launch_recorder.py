@@ -285,7 +285,7 @@ class LaunchRecorder(TapeRecord):
             When one did, and the program continued.
         """
         if self._failed:
-            message = "a launch inside the tape failed, and the program went on: half a launch has no gradient"
+            message = "a launch inside the tape failed, and the program went on: half of it has no gradient"
             advice = "let the error leave the `with` block"
             raise GradientError(Diagnostic("not-differentiable", message, help=advice))
 
