@@ -63,6 +63,16 @@ def mul_strong(p: Number, t: Number) -> Number:
     return p.dtype.type(0) if t == 0 else p * t
 
 
+def div_strong(t: Number, y: Number) -> Number:
+    """``t / y``, but 0 where `t` is 0, even if `y` is 0 or NaN."""
+    return t if t == 0 else t / y
+
+
+def mul_div_strong(p: Number, t: Number, y: Number) -> Number:
+    """``p * (t / y)``, but 0 where `t` is 0, even if `p` is infinite or `y` is 0."""
+    return t if t == 0 else p * (t / y)
+
+
 def powi(x: Number, n: Number) -> Number:
     """`x` to the integer `n` by squaring; a negative `n` gives ``1 / x**-n`` (0 for integers except ±1)."""
     one = x.dtype.type(1)

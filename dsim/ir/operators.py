@@ -26,6 +26,16 @@ def safe(p: Term, t: Term) -> Term:
     return p.op("mul_strong", t)
 
 
+def quotient(t: Term, y: Term) -> Term:
+    """``t / y``, but 0 where `t` is 0: the product with the partial ``1 / y``, which alone may be infinite."""
+    return t.op("div_strong", y)
+
+
+def _by_divisor(z: Term, y: Term, t: Term) -> Term:
+    """``-z / y * t`` for a quotient `z` by `y`, in an order that seldom leaves the range of the type."""
+    return (-z).op("mul_div_strong", t, y)
+
+
 def _cast(x: Term, z: Term, t: Term) -> Term:
     """Casts a tangent from the argument's type to the result's, an adjoint the other way."""
     return t.cast(z.type if t.type == x.type else x.type)
@@ -99,7 +109,7 @@ ARITHMETIC: tuple[Primitive, ...] = (
         "TT->T",
         "F",
         "{0} / {1}",
-        (lambda x, y, z, t: safe(1 / y, t), lambda x, y, z, t: safe(-z / y, t)),
+        (lambda x, y, z, t: quotient(t, y), lambda x, y, z, t: _by_divisor(z, y, t)),
         domain=(ANY, POSITIVE),
         lowering=Instruction("fdiv", "fdiv"),
         cost=4,
@@ -137,6 +147,30 @@ ARITHMETIC: tuple[Primitive, ...] = (
         (lambda p, t, z, s: safe(s, t), lambda p, t, z, s: safe(p, s)),
         domain=(ANY, POSITIVE),
         cost=4,
+    ),
+    Primitive(
+        "div_strong",
+        "TT->T",
+        "F",
+        "div_strong({0}, {1})",
+        (lambda t, y, z, s: quotient(s, y), lambda t, y, z, s: _by_divisor(z, y, s)),
+        domain=(POSITIVE, POSITIVE),
+        cost=5,
+        pole=_by_zero,
+    ),
+    Primitive(
+        "mul_div_strong",
+        "TTT->T",
+        "F",
+        "mul_div_strong({0}, {1}, {2})",
+        (
+            lambda p, t, y, z, s: s.op("mul_div_strong", t, y),
+            lambda p, t, y, z, s: p.op("mul_div_strong", s, y),
+            lambda p, t, y, z, s: _by_divisor(z, y, s),
+        ),
+        domain=(ANY, POSITIVE, POSITIVE),
+        cost=6,
+        pole=lambda args: _by_zero(args[1:]),
     ),
     # selection
     Primitive(

@@ -170,6 +170,16 @@ def test_a_strong_zero_ends_everything() -> None:
     assert math.isnan(value("mul_strong", f64, 0.0, math.inf))
 
 
+def test_strong_quotients() -> None:
+    assert value("div_strong", f64, 0.0, 0.0) == 0
+    assert value("div_strong", f64, 0.0, math.nan) == 0
+    assert value("div_strong", f64, 3.0, 2.0) == 1.5
+    assert value("div_strong", f64, 3.0, 0.0) == math.inf
+    assert value("mul_div_strong", f64, math.inf, 0.0, 0.0) == 0
+    assert value("mul_div_strong", f64, 2.0, 3.0, 4.0) == 1.5
+    assert value("mul_div_strong", f64, 2.0**-600, 2.0**-600, 2.0**-800) == 2.0**-400
+
+
 def test_halves_round_to_even() -> None:
     assert [value("round", f64, v) for v in (0.5, 1.5, 2.5, -0.5, -1.5)] == [0, 2, 2, 0, -2]
 

@@ -95,7 +95,7 @@ class Program:
     def expression(self) -> None:
         a, b = self.a_float(), self.a_float()
         op = self.random.choice(
-            ("add", "sub", "mul", "max", "min", "neg", "abs", "select", "mul_strong", "floor")
+            ("add", "sub", "mul", "max", "min", "neg", "abs", "select", "mul_strong", "div_strong", "floor")
         )
         if op in ("neg", "abs", "floor"):
             made = a.op(op)

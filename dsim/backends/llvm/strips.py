@@ -112,7 +112,7 @@ class Strip:
             address = w.f.let(f"getelementptr {STORED[t]}, ptr {address}, i64 {s.distance}")
         if s.type != TYPE[t]:
             old = w.f.let(f"load {s.type}, ptr {address}, align {WIDTH[t]}")
-            new = w.f.let(f"fadd{w.f.module.flags} {s.type} {old}, {value}")
+            new = w.f.let(f"fadd{w.f.module.flags('fadd')} {s.type} {old}, {value}")
             w.f.do(f"store {s.type} {new}, ptr {address}, align {WIDTH[t]}")
         elif place.atomic:
             atomics.accumulate(w.f, op, t, address, value, False)

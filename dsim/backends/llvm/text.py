@@ -14,7 +14,9 @@ from dsim.ir.nodes import Const
 from dsim.ir.types import ALL, ScalarType
 
 PLAIN = "nounwind noinline optnone"  # of functions that are not optimised, to save compile time
-FLAGS = "reassoc nsz arcp contract"  # never nnan or ninf: NaN and infinity keep their meaning
+# Never nnan or ninf: NaN and infinity keep their meaning.
+FLAGS = "nsz arcp contract"
+SUMS = f"reassoc {FLAGS}"  # products in another order may leave the range of their type, sums hardly ever
 
 _FLOATS = {16: "half", 32: "float", 64: "double"}
 
@@ -59,7 +61,6 @@ class Module:
     def __init__(self, exact: bool = False, whole: bool = False) -> None:
         self.exact = exact
         self.whole = whole
-        self.flags = "" if exact else f" {FLAGS}"  # behind the name of a floating point operation
         self.declarations: dict[str, str] = {}
         self.helpers: dict[str, str] = {}
         self.shared: dict[str, str] = {}
@@ -67,6 +68,12 @@ class Module:
         self.metadata: list[str] = []
         self.vectors: list[str] = []  # declared functions that only the vectoriser will call
         self.asks = False  # whether anything so far polls the stop flag
+
+    def flags(self, op: str) -> str:
+        """What stands behind the name of the floating point operation `op`."""
+        if self.exact:
+            return ""
+        return f" {SUMS if op in ('fadd', 'fsub') else FLAGS}"
 
     def declare(self, name: str, text: str) -> str:
         """Declares the function or global `name` by `text`, once; gives back `name`."""

@@ -19,5 +19,5 @@ def math(
         return target.libm(f, lowering.name, t, args)
     name = f"llvm.{lowering.name}.f{t.bits}"
     f.module.declare(name, f"declare {TYPE[t]} @{name}({TYPE[t]})")
-    flags = f.module.flags if lowering.rounds else ""
+    flags = f.module.flags("call") if lowering.rounds else ""
     return f.let(f"call{flags} {TYPE[t]} @{name}({TYPE[t]} {args[0]})")

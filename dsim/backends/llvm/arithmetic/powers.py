@@ -22,7 +22,7 @@ def power(f: Function, t: ScalarType, a: str, n: str, kind: ScalarType, known: i
 
 
 def _multiply(f: Function, t: ScalarType) -> str:
-    return f"fmul{f.module.flags} {TYPE[t]}" if t.is_float else f"mul {TYPE[t]}"
+    return f"fmul{f.module.flags('fmul')} {TYPE[t]}" if t.is_float else f"mul {TYPE[t]}"
 
 
 def _multiplied(f: Function, t: ScalarType, a: str, count: int) -> str:
@@ -40,7 +40,7 @@ def _inverse(f: Function, t: ScalarType, a: str, result: str, odd: str) -> str:
     """``1 / result``; for integers 0 unless `a` is 1 or -1, whose powers are their own inverses."""
     ty = TYPE[t]
     if t.is_float:
-        return f.let(f"fdiv{f.module.flags} {ty} {number(1, t)}, {result}")
+        return f.let(f"fdiv{f.module.flags('fdiv')} {ty} {number(1, t)}, {result}")
     one = f.let(f"icmp eq {ty} {a}, 1")
     if t.kind == "uint":
         return f.let(f"select i1 {one}, {ty} 1, {ty} 0")

@@ -76,11 +76,30 @@ def _mod(u: Use) -> str:
     return remainders.divide(u.f, u.target, u.type, a, b, remainder=True)
 
 
-def _mul_strong(u: Use) -> str:
+def _floating(u: Use, op: str, a: str, b: str) -> str:
+    return u.f.let(f"{op}{u.f.module.flags(op)} {TYPE[u.type]} {a}, {b}")
+
+
+def _unless_zero(u: Use, seed: str, value: str) -> str:
+    """`value`, or 0 where `seed` is 0."""
     ty, zero = TYPE[u.type], number(0, u.type)
-    product = u.f.let(f"fmul{u.f.module.flags} {ty} {u.args[0]}, {u.args[1]}")
-    still = u.f.let(f"fcmp oeq {ty} {u.args[1]}, {zero}")
-    return u.f.let(f"select i1 {still}, {ty} {zero}, {ty} {product}")
+    still = u.f.let(f"fcmp oeq {ty} {seed}, {zero}")
+    return u.f.let(f"select i1 {still}, {ty} {zero}, {ty} {value}")
+
+
+def _mul_strong(u: Use) -> str:
+    p, t = u.args
+    return _unless_zero(u, t, _floating(u, "fmul", p, t))
+
+
+def _div_strong(u: Use) -> str:
+    t, y = u.args
+    return _unless_zero(u, t, _floating(u, "fdiv", t, y))
+
+
+def _mul_div_strong(u: Use) -> str:
+    p, t, y = u.args
+    return _unless_zero(u, t, _floating(u, "fmul", p, _floating(u, "fdiv", t, y)))
 
 
 _SIGNED = {"lt": "slt", "le": "sle", "gt": "sgt", "ge": "sge", "eq": "eq", "ne": "ne"}
@@ -168,7 +187,7 @@ def _lowered(lowering: Lowering) -> Callable[[Use], str]:
     match lowering:
         case Instruction(floats, integers):
             return lambda u: u.f.let(
-                f"{floats + u.f.module.flags if u.type.is_float else integers}"
+                f"{floats + u.f.module.flags(floats) if u.type.is_float else integers}"
                 f" {TYPE[u.type]} {u.args[0]}, {u.args[1]}"
             )
         case Libm() | Intrinsic():
@@ -199,6 +218,8 @@ _OWN: dict[str, Callable[[Use], str]] = {
     "floordiv": _floordiv,
     "mod": _mod,
     "mul_strong": _mul_strong,
+    "div_strong": _div_strong,
+    "mul_div_strong": _mul_div_strong,
     "max": _choose("gt"),
     "min": _choose("lt"),
     "abs": _abs,

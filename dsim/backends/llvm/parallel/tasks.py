@@ -19,7 +19,7 @@ from dsim.backends.llvm.memory import buffers
 from dsim.backends.llvm.parallel import dispatch, fused_copies
 from dsim.backends.llvm.parallel.plans import PrivateCopy, Schedule, chunk_count
 from dsim.backends.llvm.places import Length
-from dsim.backends.llvm.text import FLAGS, PLAIN, STORED, WIDTH, Function
+from dsim.backends.llvm.text import PLAIN, STORED, SUMS, WIDTH, Function
 from dsim.backends.llvm.writer import Writer
 from dsim.ir.types import ScalarType
 
@@ -310,7 +310,7 @@ def _add_copies(
 
 
 def _adding(t: ScalarType) -> str:
-    return f"fadd {FLAGS}" if t.is_float else "add"
+    return f"fadd {SUMS}" if t.is_float else "add"
 
 
 def _combine(k: KernelWriter, entry: Writer, task: Task, s: Schedule, slots: _Slots, chunks: Length) -> None:
