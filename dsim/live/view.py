@@ -150,7 +150,11 @@ class View:
     def _frame(self) -> ViewFrame:
         with self._lock:
             self._numbers += 1
-            return self.scene.frame(self._numbers, *self._last)
+            bounds = self.scene.bounds
+            frame = self.scene.frame(self._numbers, *self._last)
+            if self._widget is not None and self.scene.bounds is not bounds:
+                self._widget.scene = self.scene.json()
+            return frame
 
     def _send(self, frame: ViewFrame) -> None:
         if self._widget is not None:

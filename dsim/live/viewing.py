@@ -57,7 +57,8 @@ def view(  # noqa: PLR0913 (all but the first have names)
     size : float, optional
         The diameter of a point, or the width of a line, in pixels.
     bounds : sequence of (float, float), optional
-        What the picture shows, for each dimension; by default what `x` needs now, with a margin.
+        What the picture shows, for each dimension; by default what `x` needs now, with a margin, and more
+        when most of its positions have left that.
     title : str, optional
         Its name for people, and for screen readers.
     time : int, optional

@@ -147,6 +147,27 @@ LATER = """first => [...document.querySelectorAll('.dsim-view-text')].some(
     text => Number(text.textContent.match(/step (\\d+) /)?.[1]) > first)"""
 
 
+def test_a_picture_grows_when_its_points_leave_it(lab, tmp_path):
+    """The view is made, and shown, while all points are in one place."""
+    setup = SETUP.replace("x.from_numpy(circle)\n", "").replace(" bounds=[(-1.2, 1.2)] * 2,", "")
+    seen = tmp_path / "seen"
+    wait = f"from pathlib import Path\nwhile not Path({str(seen)!r}).exists():\n    time.sleep(0.05)\n"
+    lab.open(*cells(setup, "view", wait + "x.from_numpy(circle)\nview.update()"), kernel=True)
+    lab.start_all()
+    drawn = stage(lab, 1)
+    drawn.wait_for(timeout=START_SECONDS * 1000)
+    wait_for(drawn, lambda picture: 0 < red(picture).sum() < 1000, "one place")
+    seen.touch()
+    wait_for(drawn, lambda picture: red(picture).sum() > 1000 and leaves_a_margin(picture), "all points")
+    expect(lab.cell(1).locator(".dsim-view-text")).not_to_contain_text("outside")
+
+
+def leaves_a_margin(picture: np.ndarray) -> bool:
+    y, x = np.nonzero(red(picture))
+    height, width = picture.shape[:2]
+    return 2 < y.min() < y.max() < height - 3 and 2 < x.min() < x.max() < width - 3
+
+
 def test_a_kernel_is_busy_while_its_loop_runs(lab):
     lab.open(*cells(SETUP, "view", LOOP), kernel=True)
     lab.start_all()

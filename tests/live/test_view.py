@@ -273,6 +273,15 @@ def test_what_has_no_extent_is_drawn_too(wired, given):
     view.close()
 
 
+def test_a_page_is_told_of_bounds_that_grow():
+    x = ds.Vector.field(2, ds.f32, shape=4, name="x")
+    view = ds.view(x)
+    before = view.widget.scene["bounds"]
+    x.from_numpy(np.array([[5.0, 1.0], [6.0, 2.0], [7.0, 3.0], [8.0, 4.0]], np.float32))
+    view.record()
+    assert view.widget.scene["bounds"] == view.scene.bounds != before
+
+
 def test_its_output_is_a_widget_a_picture_and_text(view):
     view.record()
     data, _ = view._repr_mimebundle_()

@@ -43,6 +43,8 @@ export class Hub {
     model.on('comm_live_update', this.check);
     this.follow = () => this.played();
     model.on('change:followed', this.follow);
+    this.reframe = () => this.reframed();
+    model.on('change:scene', this.reframe);
     document.addEventListener('visibilitychange', this.look);
   }
 
@@ -50,6 +52,7 @@ export class Hub {
     this.model.off('msg:custom', this.hear);
     this.model.off('comm_live_update', this.check);
     this.model.off('change:followed', this.follow);
+    this.model.off('change:scene', this.reframe);
     document.removeEventListener('visibilitychange', this.look);
     this.sight.heard();
     hubs.delete(this.scene);
@@ -99,6 +102,17 @@ export class Hub {
   remove(picture) {
     this.pictures.delete(picture);
     this.looked();
+  }
+
+  /** The bounds have grown, of which a scene alone changes. */
+  reframed() {
+    hubs.delete(this.scene);
+    this.scene = this.model.get('scene');
+    hubs.set(this.scene, this);
+    for (const picture of this.pictures) {
+      picture.reframe();
+    }
+    this.redraw();
   }
 
   /** A picture came into sight, or went out of it. */

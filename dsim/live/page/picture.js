@@ -23,7 +23,7 @@ export class Picture {
     this.inSight = false;
     this.shapes = [];
     const { scene } = hub;
-    this.camera = scene.dimensions === 3 ? new OrbitCamera(scene.bounds) : new FlatCamera(scene.bounds);
+    this.camera = cameraOf(scene);
     this.build(scene);
     this.painting = new Painting(this.stage, () => hub.redraw(), hasEdges(scene));
     new Pointer(this.stage, this);
@@ -39,9 +39,7 @@ export class Picture {
     this.stage = element('div', { class: 'dsim-view-stage', role: 'img', tabindex: '0', 'aria-label': scene.title });
     this.takeHands(scene.layers.some(layer => layer.drag || layer.paint) ? KEYS : '');
     this.stage.classList.toggle('dsim-view-turns', this.camera.turns);
-    const ratio = aspectOf(scene);
-    this.stage.style.aspectRatio = String(ratio);
-    this.stage.style.maxWidth = `${Math.round(TALLEST * ratio)}px`;
+    this.shapeStage(scene);
     this.title = element('div', { class: 'dsim-view-title', title: scene.title }, scene.title);
     this.legend = new Legend(scene);
     this.text = element('div', { class: 'dsim-view-text' });
@@ -55,6 +53,19 @@ export class Picture {
     }
     this.place.append(this.root);
     this.root.addEventListener('keydown', event => this.key(event));
+  }
+
+  shapeStage(scene) {
+    const ratio = aspectOf(scene);
+    this.stage.style.aspectRatio = String(ratio);
+    this.stage.style.maxWidth = `${Math.round(TALLEST * ratio)}px`;
+  }
+
+  /** Shows other bounds. */
+  reframe() {
+    this.camera = cameraOf(this.hub.scene);
+    this.shapeStage(this.hub.scene);
+    this.shapes = []; // the box of a scene of three dimensions is one of them
   }
 
   /** Keys and the pointer mean what `described` says; nothing where it is empty. */
@@ -207,6 +218,10 @@ function hasEdges({ dimensions, layers }) {
 function nameOf({ count, layer, kind, cells }) {
   const what = kind === 'image' ? `image of ${cells.join(' × ')} pixels:` : `${count.toLocaleString('en')} ${kind === 'grid' ? 'cells' : kind} of`;
   return `${what} ${layer.label}`;
+}
+
+function cameraOf({ dimensions, bounds }) {
+  return dimensions === 3 ? new OrbitCamera(bounds) : new FlatCamera(bounds);
 }
 
 function aspectOf({ dimensions, bounds }) {

@@ -117,9 +117,19 @@ class Layer:
 
 @dataclass(kw_only=True)
 class Placed(Layer):
-    """What has positions."""
+    """What has positions.
+
+    Attributes
+    ----------
+    drawn : int
+        How many finite positions the last frame has.
+    outside : int
+        How many of these are outside of the picture.
+    """
 
     at: Any
+    drawn: int = field(default=0, init=False)
+    outside: int = field(default=0, init=False)
 
     def bounds(self) -> Bounds | None:
         """The box around the positions, of all steps where there are such."""
@@ -131,7 +141,10 @@ class Placed(Layer):
         low, high = np.array(bounds, np.float64).T
         margin = high - low  # what is dragged or flies out is still placed, outside of the picture
         self._choose(math.prod(at.shape[:-1]))
-        placed = packer.quantised(self._sampled(_rows(at)), low - margin, high + margin, _PLACES)
+        rows = self._sampled(_rows(at))
+        finite = rows[np.isfinite(rows).all(axis=1)]
+        self.drawn, self.outside = len(finite), int(((finite < low) | (finite > high)).any(axis=1).sum())
+        placed = packer.quantised(rows, low - margin, high + margin, _PLACES)
         return {"positions": placed, **self._shades(packer, at.shape[:-1])}
 
     def _choose(self, count: int) -> None:

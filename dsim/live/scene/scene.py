@@ -9,7 +9,7 @@ from typing import Any
 
 from dsim.live.scene.colour_maps import colour_map
 from dsim.live.scene.encoding import Packer
-from dsim.live.scene.layers import Bounds, Layer
+from dsim.live.scene.layers import Bounds, Layer, Placed
 from dsim.live.scene.looks import pairs
 from dsim.live.scene.numbers import refused
 
@@ -48,7 +48,8 @@ class Scene:
     title : str
         Its name for people, and for screen readers.
     bounds : sequence of (float, float), optional
-        The picture in each of 2 or 3 dimensions; by default what the present numbers need.
+        The picture in each of 2 or 3 dimensions; by default what the present numbers need. These grow when
+        most positions of a layer have left them.
     """
 
     def __init__(self, layers: Sequence[Layer], title: str, bounds: Sequence[Sequence[float]] | None) -> None:
@@ -56,7 +57,9 @@ class Scene:
             raise refused(f"`title` is a text, not {title!r}", f"title={str(title)!r}")
         self.layers = tuple(layers)
         self.title = title
+        self._grows = bounds is None
         self.bounds = _around(self.layers) if bounds is None else _checked(bounds, self.layers)
+        self._is_point = all(low == high for box in _boxes(self.layers) for low, high in box)
 
     def json(self) -> dict[str, Any]:
         """What the page is told once."""
@@ -69,10 +72,11 @@ class Scene:
 
     def frame(self, number: int, step: int | None = None, text: str = "") -> ViewFrame:
         """The present numbers of all layers."""
-        packer = Packer()
-        layers: list[dict[str, Any]] = [
-            {"arrays": layer.arrays(packer, self.bounds)} for layer in self.layers
-        ]
+        packer, layers = self._packed()
+        placed = [layer for layer in self.layers if isinstance(layer, Placed)]
+        if self._grows and any(2 * layer.outside > layer.drawn for layer in placed):
+            self._grow()
+            packer, layers = self._packed()
         header = {"number": number, "step": step, "text": text, "layers": layers}
         notes = []
         for layer, told in zip(self.layers, layers, strict=True):
@@ -80,7 +84,22 @@ class Scene:
                 told["of"] = layer.count
                 drawn = f"{len(layer.sample):,} of {layer.count:,} {layer.kind} of {layer.name}"
                 notes.append(f"{drawn}, chosen at random")
+        left = next((layer for layer in placed if layer.outside), None)
+        if left is not None and (self._grows or left.outside == left.drawn):
+            counts = f"{left.outside:,} of {left.drawn:,} {left.kind} of {left.name}"
+            notes.append(f"{counts} are outside of the picture, whose size `bounds=` gives")
         return ViewFrame({**header, "note": " · ".join(notes)} if notes else header, packer.buffer())
+
+    def _packed(self) -> tuple[Packer, list[dict[str, Any]]]:
+        packer = Packer()
+        return packer, [{"arrays": layer.arrays(packer, self.bounds)} for layer in self.layers]
+
+    def _grow(self) -> None:
+        """Takes in what has left the bounds; those around a single point were only a guess."""
+        new = _around(self.layers)
+        if not self._is_point:
+            new = [[min(a, c), max(b, d)] for (a, b), (c, d) in zip(self.bounds, new, strict=True)]
+        self.bounds, self._is_point = new, False
 
     def index_of(self, layer: int, drawn: int) -> int:
         """The number of the element that a page calls `drawn`, since it knows only those that are drawn."""

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import dsim as ds
+from dsim.live.scene.encoding import unpacked
 from dsim.live.scene.layers import GridLayer, Points
 from dsim.live.scene.scene import Scene
 
@@ -113,3 +114,40 @@ def test_layers_of_2_and_of_3_dimensions():
 def test_no_layers():
     with pytest.raises(ds.DsimError, match="there is nothing to draw"):
         scene()
+
+
+def test_bounds_around_a_single_point_are_a_guess():
+    at = np.zeros((3, 2))
+    made = scene(Points(name="p", at=at))
+    made.frame(0)
+    assert made.bounds[0] == made.bounds[1]
+    at[:] = [[5.0, 1.0], [7.0, 1.5], [6.0, 2.0]]
+    frame = made.frame(1)
+    np.testing.assert_allclose(made.bounds, [[4.9, 7.1], [0.9, 2.1]])
+    assert "note" not in frame.header
+
+
+def test_bounds_grow_when_most_positions_have_left_them():
+    at = np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0]])
+    made = scene(Points(name="p", at=at))
+    before = made.bounds
+    at[0] = [-9.0, 0.0]
+    note = made.frame(0).header["note"]
+    assert note == "1 of 3 points of p are outside of the picture, whose size `bounds=` gives"
+    assert made.bounds is before
+    at[1] = [3.0, 0.0]
+    frame = made.frame(1)
+    np.testing.assert_allclose(made.bounds, [[-9.6, 3.6], [-0.6, 1.6]])
+    assert "note" not in frame.header
+    places = unpacked(frame.header["layers"][0]["arrays"]["positions"], frame.data)
+    np.testing.assert_allclose(places, at, atol=1e-3)
+
+
+def test_bounds_that_are_given_stay():
+    at = np.array([[0.0, 0.0], [1.0, 1.0]])
+    made = scene(Points(name="p", at=at), bounds=[(0, 1), (0, 1)])
+    at[0] = [9.0, 9.0]
+    assert "note" not in made.frame(0).header
+    at[1] = [np.nan, 9.0]
+    assert made.frame(1).header["note"].startswith("1 of 1 points of p are outside of the picture")
+    assert made.bounds == [[0.0, 1.0], [0.0, 1.0]]
