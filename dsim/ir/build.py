@@ -204,8 +204,6 @@ def _simplify_binary(op: str, a: Atom, b: Atom) -> Atom | None:  # noqa: PLR0911
             return const(0, a.type)
         case "mul_strong" if _is(b, 0):
             return b
-        case "div_strong" if _is(a, 0):
-            return a
         case "div" | "div_strong" | "powi" if _is(b, 1):
             return a
         case "floordiv" if _is(b, 1) and a.type.is_integer:

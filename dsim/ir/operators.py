@@ -27,7 +27,7 @@ def safe(p: Term, t: Term) -> Term:
 
 
 def quotient(t: Term, y: Term) -> Term:
-    """``t / y``, but 0 where `t` is 0: the product with the partial ``1 / y``, which alone may be infinite."""
+    """``t / y``, but 0 where `t` is 0: the product for the partial ``1 / y``, which may be infinite."""
     return t.op("div_strong", y)
 
 

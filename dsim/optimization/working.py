@@ -65,7 +65,9 @@ class Work:
             self.held = now
         else:
             before = zip(now, self.given, self.held, strict=True)
-            self.held = [held if value.tobytes() == given.tobytes() else value for value, given, held in before]
+            self.held = [
+                held if value.tobytes() == given.tobytes() else value for value, given, held in before
+            ]
         put()
         self.given = self._values()
 

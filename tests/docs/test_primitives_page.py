@@ -22,7 +22,8 @@ Every expression of a kernel is made of these, and every derivative too. They st
 A derivative is the product of a partial derivative with a factor `t`: forward mode puts the argument's
 tangent for `t`, reverse mode the adjoint of the result `z`. `mul_strong(p, t)` is `p * t`, but 0 where
 `t` is 0, whatever `p` is, `div_strong(t, y)` is `t / y`, and
-`mul_div_strong(p, t, y)` is `p * (t / y)`, both 0 where `t` is 0. "0" stands where there is no derivative, or none but 0.
+`mul_div_strong(p, t, y)` is `p * (t / y)`, both 0 where `t` is 0. "0" stands where there is no
+derivative, or none but 0.
 
 | primitive | of arguments a, b, c | by a | by b | by c | kinks |
 |---|---|---|---|---|---|

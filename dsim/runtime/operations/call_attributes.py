@@ -67,17 +67,20 @@ def marked(given: Mapping[str, Any], names: frozenset[str]) -> tuple[Any, ...]:
 
 
 def _copied(value: Any, depth: int) -> Any:
-    kind = type(value)
     if isinstance(value, np.ndarray) or issparse(value):
         return value.copy()
-    if depth > _DEEPEST:
-        return value
+    return value if depth > _DEEPEST else _container(value, depth + 1)
+
+
+def _container(value: Any, depth: int) -> Any:
+    """`value` with copies of what is in it, if it is a container."""
+    kind = type(value)
     if kind is dict:
-        return {key: _copied(item, depth + 1) for key, item in value.items()}
+        return {key: _copied(item, depth) for key, item in value.items()}
     if kind is SimpleNamespace:
-        return SimpleNamespace(**_copied(vars(value), depth + 1))
+        return SimpleNamespace(**_container(vars(value), depth))
     if kind in _SEQUENCES:
-        return kind(_copied(item, depth + 1) for item in value)
+        return kind(_copied(item, depth) for item in value)
     if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return kind(*(_copied(item, depth + 1) for item in value))
+        return kind(*(_copied(item, depth) for item in value))
     return value

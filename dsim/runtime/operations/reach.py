@@ -124,16 +124,14 @@ def _parts(value: Any, names: frozenset[str], whole: bool) -> Iterator[Part]:
         yield value.__self__, _position(value.__self__) is not None
     elif _HOST_VALUES.intersection(_class_names(type(value))):
         yield plain(value), True
-    elif isinstance(value, types.FunctionType):
-        yield from ((vars(value)[name], True) for name in sorted(names & vars(value).keys()))
-    elif isinstance(value, types.ModuleType | type):
+    elif isinstance(value, types.FunctionType | types.ModuleType | type):
         yield from _of_scope(value, names)
     elif not isinstance(value, _WHOLE) and not is_of_library(type(value)):
         yield from _of_object(value, names, whole)
 
 
-def _of_scope(value: types.ModuleType | type, names: frozenset[str]) -> Iterator[Part]:
-    """The attributes of a module or a class; of Python's own the state of random numbers alone."""
+def _of_scope(value: types.FunctionType | types.ModuleType | type, names: frozenset[str]) -> Iterator[Part]:
+    """The attributes of a function, module or class; of Python's own the state of random numbers alone."""
     if value is np and "random" in names:
         yield np.random.get_state, True  # whose owner draws
     if value is random:
@@ -179,7 +177,7 @@ def is_of_library(value: Any) -> bool:
     return str(module).partition(".")[0] in LIBRARIES
 
 
-def _is_fixed(value: types.ModuleType | type) -> bool:
+def _is_fixed(value: types.FunctionType | types.ModuleType | type) -> bool:
     """Whether it comes with Python or is installed: what is in it seldom changes."""
     name = value.__name__ if isinstance(value, types.ModuleType) else value.__module__
     found = sys.modules.get(name)

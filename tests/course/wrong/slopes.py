@@ -53,6 +53,10 @@ r = r + a / r / 2
     ),
     Wrong("cubes", "total[None] += 3 * x[i] ** 2", "Which function has the slope 3 x²?"),
     Wrong("cubes", "total[None] = x[i] ** 3", "`=` keeps the last term alone"),
-    Wrong("cubes", "total[None] += x[i] ** 3 / 3", "at x[3] = 1.9 the gradient is 3.6100, and it should be 10.83"),
+    Wrong(
+        "cubes",
+        "total[None] += x[i] ** 3 / 3",
+        "at x[3] = 1.9 the gradient is 3.6100, and it should be 10.83",
+    ),
     Wrong("cubes", "if i < 3:\n    total[None] += x[i] ** 3", "at x[3] = 1.9 the gradient is 0.0000"),
 ]

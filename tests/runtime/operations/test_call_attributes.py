@@ -1,7 +1,7 @@
 """Attributes of operations belong to the call: what Python does with the objects later does not count."""
 
-from collections import namedtuple
 from types import SimpleNamespace
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -68,8 +68,12 @@ def as_namespace(w):
     return SimpleNamespace(w=w)
 
 
+class Named(NamedTuple):
+    w: Any
+
+
 def as_named_tuple(w):
-    return namedtuple("Weights", "w")(w)
+    return Named(w)
 
 
 @pytest.mark.parametrize(

@@ -180,7 +180,8 @@ def test_further_derivatives_around_steps_are_refused(further):
         taped() if further == "tape" else ti.linearize(run, wrt=x, out=x.grad)
 
 
-def test_a_kernel_that_steps_also_launch_themselves():
+def squares():
+    """A field that a kernel squares in place, the same as a function, and the sum of its numbers."""
     x, loss = ti.field(ti.f64, shape=2, needs_grad=True), single("loss")
 
     @ti.kernel
@@ -203,6 +204,11 @@ def test_a_kernel_that_steps_also_launch_themselves():
         square()
 
     ti.ad.grad_for(replaced)(adjoint)
+    return x, loss, square, replaced, total
+
+
+def test_a_kernel_that_steps_also_launch_themselves():
+    x, loss, square, replaced, total = squares()
     for order in ([square, replaced], [replaced, square], [square, replaced, replaced, square]):
         power = 2.0 ** (3 * len(order))
         for slots in (1, 2, 50):
