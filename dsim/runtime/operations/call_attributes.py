@@ -29,6 +29,8 @@ class CallAttributes:
         The arguments by their names.
     names : frozenset of str
         The names that the code of the function and its rules uses, as of `reach.names_in`.
+    copied : bool, default True
+        Whether Python may change them after the call.
 
     Attributes
     ----------
@@ -36,26 +38,25 @@ class CallAttributes:
         What a call, or a rule, takes: what was given, and after the first call the copies.
     """
 
-    def __init__(self, given: Mapping[str, Any], names: frozenset[str]) -> None:
+    def __init__(self, given: Mapping[str, Any], names: frozenset[str], copied: bool = True) -> None:
         self.values = dict(given)
         self._names = names
-        self._settled = all(isinstance(value, _PLAIN) for value in given.values())
+        self._foreign = copied and not all(isinstance(value, _PLAIN) for value in given.values())
         self._marks: dict[str, Any] = {}
 
     def settle(self) -> None:
         """Copies what the first call leaves: it may keep something there for its rules."""
-        if not self._settled:
-            self._settled = True
+        if self._foreign:
+            self._foreign = False
             self.values = {name: _copied(value, 0) for name, value in self.values.items()}
-            self._marks = self._marked()
+            self._marks = {name: self._mark(name) for name in self.values}
 
     def changed(self) -> str | None:
         """The name of an argument that is not copied, and has other parts by now."""
-        return next((name for name, mark in self._marked().items() if mark != self._marks[name]), None)
+        return next((name for name, mark in self._marks.items() if mark != self._mark(name)), None)
 
-    def _marked(self) -> dict[str, Any]:
-        found = {n: v for n, v in self.values.items() if not isinstance(v, _PLAIN)} if self._settled else {}
-        return {name: Marks(self._names).of(value) for name, value in found.items()}
+    def _mark(self, name: str) -> Any:
+        return Marks(self._names).of(self.values[name])
 
 
 def marked(given: Mapping[str, Any], names: frozenset[str]) -> tuple[Any, ...]:

@@ -153,7 +153,7 @@ class OperationForm(LeafForm):
         The function.
     inputs, outputs : tuple of Field
         No output is an input.
-    attributes : dict
+    attributes : CallAttributes
         Its keyword arguments.
     single : bool
         Whether it returns one array, and not a tuple.
@@ -163,13 +163,12 @@ class OperationForm(LeafForm):
         self,
         host: HostFunction,
         inputs: tuple[Field, ...],
-        attributes: Attributes,
+        attributes: CallAttributes,
         outputs: tuple[Field, ...],
         single: bool,
     ) -> None:
         super().__init__(host.name, host.span, inputs, outputs)
-        self.host, self.single = host, single
-        self.attributes = CallAttributes(attributes, host.names())
+        self.host, self.attributes, self.single = host, attributes, single
         self.captured = host.captured()
 
     def execute(self) -> None:
@@ -335,7 +334,8 @@ class Trace:
             found = host.values(values, attributes)
         single = not isinstance(found, tuple | list)
         outputs = tuple(self._made(np.asarray(a), host) for a in ([found] if single else found))
-        self._forms.append(OperationForm(host, fields, attributes, outputs, single))
+        given = CallAttributes(attributes, host.names(), copied=False)
+        self._forms.append(OperationForm(host, fields, given, outputs, single))
         made = tuple(map(self.array, outputs))
         return made[0] if single else made
 

@@ -17,7 +17,7 @@ from dsim.runtime.fields.components import Component
 from dsim.runtime.fields.fields import Field, kind_of, youngest, zeros_like
 from dsim.runtime.launching import host_kernels
 from dsim.runtime.launching.contexts import dispatch
-from dsim.runtime.operations.call_attributes import marked
+from dsim.runtime.operations.call_attributes import CallAttributes, marked
 from dsim.runtime.operations.forms import OperationForm, constant_view
 from dsim.runtime.operations.rules import Attributes, HostFunction, HostRule, defined, definition, remember
 from dsim.runtime.operations.traced_arrays import TracedArray
@@ -243,7 +243,8 @@ class Operation(ByName):
         """The operation on these fields: one form each, kept with the youngest of them."""
 
         def make() -> OperationForm:
-            return OperationForm(self.host, inputs, attributes, outputs, single)
+            given = CallAttributes(attributes, self.host.names())
+            return OperationForm(self.host, inputs, given, outputs, single)
 
         values = marked(attributes, self.host.names())
         known = (self.host.version, self.host.captured())
