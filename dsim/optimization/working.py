@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from dsim.backends.locks import short_lock
+from dsim.live.workers import WORKERS
 from dsim.optimization.control import EndedError, RunControl
 from dsim.optimization.refusal import wrong
 from dsim.runtime.fields.aliases import apart
@@ -57,6 +58,12 @@ class Work:
     def shares(self, other: Objective) -> bool:
         """Whether it changes numbers that another one changes."""
         return any(_same(a, b) for a in _changed(self.objective) for b in _changed(other))
+
+    def uses(self, field: Field) -> bool:
+        """Whether it goes on, and changes `field` or has read it in its last evaluation."""
+        if self.of.status != "running":
+            return False
+        return field.root in self.objective.roots or any(_same(a, field) for a in _changed(self.objective))
 
     def give(self, put: Callable[[], None]) -> None:
         """Calls `put`, which gives its parameters the best values; notes before what else they hold."""
@@ -145,6 +152,12 @@ class WorkInProcess:
                 if any(each.control.here() and each.control.stopping for each in self._works):
                     raise EndedError
 
+    def on(self, field: Field) -> str:
+        """The work that goes on in another thread and uses `field`, in words; empty without."""
+        with self._lock:
+            found = [w for w in self._works if not w.control.here() and w.uses(field)]
+        return f"a running optimisation ({found[0]})" if found else ""
+
     def leave(self, work: Work) -> None:
         """It has ended."""
         with self._lock:
@@ -178,5 +191,6 @@ def _memory(leaf: Leaf) -> np.ndarray:
 
 
 WORKING = WorkInProcess()
+WORKERS.add(WORKING)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=WORKING.forget)

@@ -19,15 +19,17 @@ class ExploredRun:
         Its derivative by each control that has one.
     problem : str
         Why the run failed; empty when it did not.
+    note : str
+        Why a run after that did not take place; empty without.
     """
 
     name: str = ""
     loss: float | None = None
     gradients: dict[str, float] = field(default_factory=dict)
     problem: str = ""
+    note: str = ""
 
     def told(self) -> str:
-        """The problem, or else the loss, as text."""
-        if self.problem or self.loss is None:
-            return self.problem
-        return f"{self.name} = {self.loss:.6g}"
+        """The problem, or else the loss, as text, and the note."""
+        loss = "" if self.loss is None else f"{self.name} = {self.loss:.6g}"
+        return "; ".join(part for part in (self.problem or loss, self.note) if part)

@@ -6,6 +6,7 @@ import base64
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from dsim.live import followers
 from dsim.live.exploring.controls import ExploreControl
 from dsim.live.exploring.explored_run import ExploredRun
 from dsim.live.exploring.initial_state import InitialState
+from dsim.live.exploring.inputs import ExplorerInputs, in_use
 from dsim.live.exploring.marks import still_explorer
 from dsim.live.exploring.meanings import MeaningsOfNames, compare_after_cells
 from dsim.live.latest import Latest
@@ -34,6 +36,7 @@ from dsim.runtime.tapes.tape import Tape
 
 _MOST = 200  # losses in the curve
 _STOPPED = "stopped: move a slider to continue"
+_ADVICE = "pause or stop it first"
 
 
 class Explorer:
@@ -63,9 +66,10 @@ class Explorer:
     ) -> None:
         self._run, self._loss, self._reset = run, loss, reset
         self._wrt = tuple(wrt)
-        self._state = InitialState(wrt)
+        self._state = InitialState([*wrt, *(c.field for c in controls if c.field is not None)])
         self.view: View | None = None
         self.controls = controls
+        self._inputs = ExplorerInputs(controls, self._state)
         self.found = ExploredRun()
         self._names = MeaningsOfNames([f for f in (run, reset) if f is not None], self._fields())
         self._outdated = ""
@@ -109,8 +113,8 @@ class Explorer:
         Raises
         ------
         DsimError
-            When there is no such control, its slider cannot show the value, or the person's program has
-            another run by now; then none is set.
+            When there is no such control, its slider cannot show the value, the person's program has
+            another run by now, or an optimisation that runs uses the control's field; then none is set.
         """
         self._refuse_outdated()
         known = {c.name: c for c in self.controls}
@@ -128,24 +132,34 @@ class Explorer:
         Raises
         ------
         DsimError
-            When the person's program has another run by now, or other fields: it does not run then.
+            When the person's program has another run by now, or other fields, or an optimisation that runs
+            uses a field that a person has moved: it does not run then.
         """
         self._refuse_outdated()
+        used = ""
         try:
             # Cells read the gradients, and did not ask for them.
             with self._lock, EVALUATING, turns.of_everybody():
-                self.runs += 1
-                self.found = self._evaluated()
-                if self.found.loss is not None:
-                    self.losses = [*self.losses, self.found.loss][-_MOST:]
+                used = self._inputs.used()
+                if not used:
+                    self.runs += 1
+                    self._inputs.ran()
+                    self.found = self._evaluated()
+                    if self.found.loss is not None:
+                        self.losses = [*self.losses, self.found.loss][-_MOST:]
         except BaseException as error:
             self.found = ExploredRun(problem=_problem(error))
             if not isinstance(error, DsimError):
                 raise
         finally:
-            self._names.ran()
-            self._outdated = ""
+            if used:
+                self.found = replace(self.found, note=f"{used}: {_ADVICE}")
+            else:
+                self._names.ran()
+                self._outdated = ""
             self._show()
+        if used:
+            raise refused(used, _ADVICE)
 
     def _refuse_outdated(self) -> None:
         self.compare()
@@ -167,7 +181,7 @@ class Explorer:
 
     def _told(self) -> ExploredRun:
         """What is shown: nothing of a run that is out of date."""
-        return ExploredRun(problem=self._outdated) if self._outdated else self.found
+        return ExploredRun(problem=self._outdated, note=self.found.note) if self._outdated else self.found
 
     def _fields(self) -> list[Field]:
         """Those that it was given."""
@@ -181,9 +195,9 @@ class Explorer:
 
     def _show(self) -> None:
         if self.view is not None:
-            self.view.hold(self.found.told())
+            self.view.hold(self._told().told())
         if self._panel is not None:
-            self._panel.follow(self.found, self.losses)
+            self._panel.follow(self._told(), self.losses)
         self._embed()
         followers.tell(self._arguments())
 
@@ -263,14 +277,19 @@ class Explorer:
         self._write(message, (i, j), None)
 
     def _write(self, message: dict[str, Any], place: Any, value: Any) -> None:
-        """Writes to the field of a layer, and asks for a run."""
+        """Writes to the field of a layer, and asks for a run; not where an optimisation uses the field."""
         assert self.view is not None
         layer = self.view.scene.layers[int(message["layer"])]
         field = layer.values if layer.kind == "grid" else getattr(layer, "at", None)
         field = field.field if isinstance(field, _Beginning) else field
         if not isinstance(field, Field) or field not in self._wrt:
             return
+        if used := in_use(field):
+            self.found = replace(self.found, note=f"{used}: {_ADVICE}")
+            self._show()
+            return
         with self._lock:
+            self._state.follow(field)
             numbers = self._state.start(field)
             if value is None:  # painted: the highest number of the colour map, with Shift the lowest
                 low, high = layer.limits or limits_of(numbers)

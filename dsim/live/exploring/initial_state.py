@@ -33,11 +33,21 @@ class _Kept:
         if isinstance(self.of, Field) and self.of.changed != self.written:
             return True
         now = self.memory()
-        return now.shape != self.left.shape or not np.array_equal(now, self.left, now.dtype.kind == "f")
+        return not self.holds_what_was_left(now)
 
-    def put_back(self) -> None:
+    def holds_what_was_left(self, now: np.ndarray) -> bool:
+        return now.shape == self.left.shape and np.array_equal(now, self.left, now.dtype.kind == "f")
+
+    def follow(self) -> bool:
+        """Begins with what something else has written; gives whether it has."""
         if self.renewed():
             self.start = self.memory().copy()
+            self.note()
+            return True
+        return False
+
+    def put_back(self) -> None:
+        if self.follow():
             return
         self.memory()[...] = self.start
         if isinstance(self.of, Field):
@@ -61,6 +71,15 @@ class InitialState:
     def start(self, field: Field) -> np.ndarray:
         """The numbers with which a run begins, to be read and to be changed."""
         return self._kept[field].start
+
+    def follow(self, field: Field) -> None:
+        """Runs begin with what a cell has written to `field` since the last one, if it has."""
+        self._kept[field].follow()
+
+    def renewed(self, field: Field) -> bool:
+        """Whether `field` holds other numbers than the last run has left there."""
+        kept = self._kept[field]
+        return not kept.holds_what_was_left(kept.memory())
 
     @contextmanager
     def again(self) -> Iterator[None]:

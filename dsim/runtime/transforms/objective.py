@@ -11,6 +11,7 @@ from scipy.sparse.linalg import LinearOperator
 from dsim.diagnostics import Diagnostic, GradientError
 from dsim.diagnostics.frames import outermost
 from dsim.runtime.checking import runs
+from dsim.runtime.fields.fields import Field
 from dsim.runtime.operations.captured import CapturedValues, Snapshot
 from dsim.runtime.operations.reached_values import ReachedValues
 from dsim.runtime.state import randomness
@@ -166,9 +167,12 @@ class Objective(Residuals):
     ----------
     explains_zeros : bool
         Whether the next evaluation warns of inputs that the number does not depend on.
+    roots : frozenset of Field
+        The roots of the fields that the last evaluation read or wrote.
     """
 
     explains_zeros = False
+    roots: frozenset[Field] = frozenset()
     _clears = True
 
     @outermost
@@ -178,6 +182,7 @@ class Objective(Residuals):
         with EVALUATING, recording.running(self._run, self._vector.arrays(x), self._reset):
             (value,) = recording.values()
             gradient = recording.sweep([np.ones_like(value)])
+        self.roots = frozenset(recording.roots)
         if self.explains_zeros:
             recording.explain_zeros(recording.inputs[n] for n in self._vector.chosen())
             self.explains_zeros = False

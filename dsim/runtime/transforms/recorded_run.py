@@ -51,6 +51,8 @@ class RunRecording:
         What was 0 when the run began.
     unreached : list of Field
         The inputs to which the last sweep found no path.
+    roots : set of Field
+        After the run the roots of the fields that it, and what prepared it, read or wrote, in Python too.
     """
 
     def __init__(self, wrt: Selection, out: Selection, clears: bool = False) -> None:
@@ -61,6 +63,7 @@ class RunRecording:
         self.outputs: list[Field] = []
         self.cleared: list[Field] = []
         self.unreached: list[Field] = []
+        self.roots: set[Field] = set()
 
     @contextmanager
     def running(
@@ -109,13 +112,15 @@ class RunRecording:
     @contextmanager
     def _undone(self) -> Iterator[Recorder]:
         """Gives a recorder, and afterwards puts back what it and the program have saved."""
-        before = Recorder()
+        before = RunRecorder()
         with undone(before):
             try:
                 yield before
             finally:
                 before.adopt(self.record.between)
                 before.adopt(self.program)
+                read = {f.root for r in (before, self.program) for f in r.read}
+                self.roots = {f for f in before.seen | read if not isinstance(f, Mirror)}
 
     @contextmanager
     def _set_up(

@@ -78,3 +78,11 @@ def test_a_gradient_that_the_explorer_s_own_tape_computes_begins_as_the_first_ti
             seen.set(k=k)
         assert seen.found.problem == ""
         np.testing.assert_allclose(s.x.grad.to_numpy(), 100.0 + k * s.x.to_numpy())  # as in any tape
+
+
+def test_a_point_that_is_dragged_after_a_cell_has_written_to_its_field():
+    s = springs()
+    seen = explore(s.energy, wrt=s.x, loss=s.U)
+    s.x.fill(3.0)
+    seen.view._heard({"type": "drag", "layer": 0, "index": 1, "position": [10.0, 0.0], "phase": "move"})
+    np.testing.assert_array_equal(s.x.to_numpy(), [[3.0, 3.0], [10.0, 0.0], [3.0, 3.0], [3.0, 3.0]])
