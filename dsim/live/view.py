@@ -21,6 +21,7 @@ from dsim.live.flow import Flow
 from dsim.live.lifetime import outputs
 from dsim.live.moments import Moments
 from dsim.live.recording import FrameRecording
+from dsim.live.scene.layers import Layer
 from dsim.live.scene.numbers import refused
 from dsim.live.scene.scene import Scene, ViewFrame
 from dsim.live.shown import PLAYER, MimeBundle, ShownView, page_budget
@@ -303,7 +304,7 @@ class View:
 
     @property
     def _name(self) -> str:
-        names = ", ".join(f"{layer.kind} of {layer.name}" for layer in self.scene.layers)
+        names = ", ".join(map(_called, self.scene.layers))
         return f"view of {names or self.scene.title}"
 
     def __repr__(self) -> str:
@@ -324,6 +325,11 @@ class View:
                 "this view was closed: its recording is gone",
                 "`ds.view(…)` makes another one; `save` a recording before `close()`",
             )
+
+
+def _called(layer: Layer) -> str:
+    """A layer, in words; without a name of the person's it is called after its kind."""
+    return layer.kind if layer.name == layer.kind else f"{layer.kind} of {layer.name}"
 
 
 def _page(message: dict[str, Any]) -> str:

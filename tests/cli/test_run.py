@@ -318,7 +318,7 @@ def test_views_and_windows_play_in_the_page_and_leave_no_frames_in_the_notebook(
     assert recordings(page) == {"dot": [0, 1, 2, 3, 4], "window": [0, 1, 2, 3]}
     outputs = [output for cell in nbformat.read(notebook, 4).cells for output in cell.outputs]
     assert [output.data["text/plain"] for output in outputs] == [
-        "view of points of points",
+        "view of points",
         "view of window",
     ]
     assert [sorted(output.data) for output in outputs] == [["image/png", "text/plain"]] * 2

@@ -172,7 +172,7 @@ def test_names_come_from_fields(wired, x):
     assert repr(ds.view(x, color=speed)) == "view of points of x"
     assert ds.view(x).scene.title == "x"
     assert ds.view(x, title="A <b>").scene.json()["title"] == "A <b>"
-    assert repr(ds.view(np.zeros((3, 2)))) == "view of points of points"
+    assert repr(ds.view(np.zeros((3, 2)))) == "view of points"
 
     def cloud():
         return x

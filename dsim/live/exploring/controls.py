@@ -112,11 +112,6 @@ def controls_of(run: Callable[..., Any], given: Any) -> list[ExploreControl]:
     ends = dict(given) if isinstance(given, Mapping) else dict.fromkeys(given or ())
     made = list(_parameters(run, ends))
     for key, limits in ends.items():
-        if getattr(run, "__dsim_kernel__", False) and isinstance(key, str):
-            raise refused(
-                f"`controls` names {key!r}, and the parameters of a kernel have no sliders",
-                f"explore a function: `def run({key}=1.0): …`, which launches {_called(run)}",
-            )
         if not isinstance(key, Field):
             raise refused(
                 f"`controls` names {key!r}: {_called(run)} has no such parameter",
@@ -139,11 +134,11 @@ def _is_number(value: Any) -> bool:
 
 def _parameters(run: Callable[..., Any], ends: dict[Any, Any]) -> Iterator[ExploreControl]:
     """The controls of the run's own parameters; takes theirs out of `ends`."""
-    if getattr(run, "__dsim_kernel__", False):
-        return
     for p in inspect.signature(run).parameters.values():
         if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
             continue
+        if getattr(run, "__dsim_kernel__", False) and p.name not in run.parameters:  # type: ignore[attr-defined]
+            continue  # decided when it is compiled
         limits = ends.pop(p.name, None)
         if p.default is p.empty and limits is None:
             raise refused(
@@ -151,12 +146,17 @@ def _parameters(run: Callable[..., Any], ends: dict[Any, Any]) -> Iterator[Explo
                 f"`{p.name}=1.0` in its definition, or controls={{{p.name!r}: (0, 1)}}",
             )
         if p.default is p.empty or (isinstance(p.default, int | float) and not isinstance(p.default, bool)):
-            yield _made(p.name, None if p.default is p.empty else p.default, limits)
+            yield _made(p.name, None if p.default is p.empty else p.default, limits, _is_float(p.annotation))
         elif limits is not None:
             raise refused(
                 f"the parameter `{p.name}` of {_called(run)} is no number: it has no slider",
                 f"leave {p.name!r} out of `controls=`",
             )
+
+
+def _is_float(annotation: Any) -> bool:
+    """Whether the type of a parameter has numbers between two whole ones."""
+    return annotation in (float, "float") or bool(getattr(annotation, "is_float", False))
 
 
 def _of_field(field: Field, limits: Any) -> ExploreControl:
@@ -172,7 +172,7 @@ def _of_field(field: Field, limits: Any) -> ExploreControl:
     return made
 
 
-def _made(name: str, value: Any, limits: Any) -> ExploreControl:
+def _made(name: str, value: Any, limits: Any, floating: bool = False) -> ExploreControl:
     if limits is None:
         limits = (min(0, 2 * value), max(0, 2 * value)) if value else (-1, 1)
     try:
@@ -185,7 +185,7 @@ def _made(name: str, value: Any, limits: Any) -> ExploreControl:
     if step and not (_is_number(step[0]) and 0 < float(step[0]) < math.inf):
         raise refused(f"the step of {name!r} is a number above 0, not {step[0]!r}", _ENDS)
     start = low if value is None else value
-    whole = all(isinstance(n, int) for n in (start, *limits))
+    whole = not floating and all(isinstance(n, int) for n in (start, *limits))
     each = step[0] if step else (1 if whole else (high - low) / _STEPS)
     made = ExploreControl(name, start, low, high, each, whole, fitting=not (step or whole))
     made.put(made.accept(start))

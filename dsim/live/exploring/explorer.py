@@ -119,7 +119,10 @@ class Explorer:
         self._refuse_outdated()
         known = {c.name: c for c in self.controls}
         for name in values.keys() - known.keys():
-            raise refused(f"there is no control {name!r}", f"there are {', '.join(known)}")
+            advice = (
+                f"there are {', '.join(known)}" if known else "name a field, or a parameter, in `controls=`"
+            )
+            raise refused(f"there is no control {name!r}", advice)
         for control, value in [(known[name], known[name].accept(v)) for name, v in values.items()]:
             control.put(value)
         self.update()
@@ -341,7 +344,8 @@ class Explorer:
     def __repr__(self) -> str:
         values = ", ".join(f"{c.name} = {c.value:.6g}" for c in self.controls)
         told = "; ".join(part for part in (values, self._told().told()) if part)
-        return f"explorer of {getattr(self._run, '__name__', 'a run')}: {told}"
+        name = f"explorer of {getattr(self._run, '__name__', 'a run')}"
+        return f"{name}: {told}" if told else name
 
     def _unshown(self) -> None:
         """Gives up the widgets, which no output shows any more."""

@@ -165,6 +165,13 @@ class Kernel(ByName):
         """By name, the parameters that are dataclasses."""
         return self._signature.records
 
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The names of those parameters that are numbers, vectors or structs when it is launched."""
+        signature = self._signature
+        decided = {*signature.templates, *signature.arrays}
+        return tuple(name for n, name in enumerate(signature.names) if n not in decided)
+
     def default(self, name: str) -> Any:
         """The default of a parameter that has one."""
         return self._signature.defaults[name]

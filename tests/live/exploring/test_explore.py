@@ -37,23 +37,6 @@ def test_it_begins_quietly_after_a_tape_that_did_not_reach_its_field():
     assert seen.found.gradients == {"k": pytest.approx(0.5 * float((s.x.to_numpy() ** 2).sum()))}
 
 
-def test_parameters_of_a_function():
-    s = springs()
-    got = []
-
-    def run(scale=1.5, times=2):
-        got.append((scale, times))
-        s.energy()
-
-    seen = explore(run, loss=s.U, controls={"scale": (0, 3)})
-    assert [(c.name, c.value, c.low, c.high, c.whole) for c in seen.controls] == [
-        ("scale", 1.5, 0, 3, False),
-        ("times", 2, 0, 4, True),
-    ]
-    seen.set(scale=2.0, times=3)
-    assert got == [(1.5, 2), (2.0, 3)]
-
-
 def test_points_of_a_given_picture_can_be_dragged_where_they_are_what_runs_begin_with():
     s = springs()
     elsewhere = Points(name="elsewhere", at=np.ones((3, 2)))
@@ -270,7 +253,7 @@ def test_a_run_that_failed_half_way_is_put_back():
         (lambda s: explore(lambda a="b": None, controls={"a": (0, 1)}), "`a` of `<lambda>` is no number"),
         (
             lambda s: explore(s.energy, controls={"stiffness": (0, 1)}),
-            "parameters of a kernel have no sliders",
+            "`energy` has no such parameter",
         ),
         (lambda s: explore(lambda: 0, controls={"stiffness": (0, 1)}), "no such parameter"),
         (lambda s: explore(s.energy, controls=[s.x]), "a control is one number"),
