@@ -9,8 +9,6 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from dsim.diagnostics import DsimError
 from dsim.diagnostics.frames import outermost
 from dsim.live import followers
@@ -20,14 +18,14 @@ from dsim.live.exploring.initial_state import InitialState
 from dsim.live.exploring.inputs import ExplorerInputs, in_use
 from dsim.live.exploring.marks import still_explorer
 from dsim.live.exploring.meanings import MeaningsOfNames, compare_after_cells
+from dsim.live.exploring.picture import Beginning, picture_of
 from dsim.live.latest import Latest
 from dsim.live.lifetime import outputs
 from dsim.live.scene.encoding import limits_of
-from dsim.live.scene.layers import Arrows, Layer, Points
+from dsim.live.scene.layers import Points
 from dsim.live.scene.numbers import refused
 from dsim.live.shown import PLAYER, MimeBundle, ShownView, page_budget
 from dsim.live.view import View
-from dsim.live.viewing import view
 from dsim.runtime.checking import runs
 from dsim.runtime.fields.fields import Field
 from dsim.runtime.state import turns
@@ -69,10 +67,10 @@ class Explorer:
         self._state = InitialState([*wrt, *(c.field for c in controls if c.field is not None)])
         self.view: View | None = None
         self.controls = controls
-        self._inputs = ExplorerInputs(controls, self._state)
+        self._inputs = ExplorerInputs(wrt, controls, self._state)
         self.found = ExploredRun()
         self._names = MeaningsOfNames([f for f in (run, reset) if f is not None], self._fields())
-        self._outdated = ""
+        self._outdated = self._written = ""
         self.runs = 0
         self.losses: list[float] = []
         self._panel: Any = None
@@ -88,7 +86,7 @@ class Explorer:
         Points of a picture that are numbers that runs begin with can be dragged.
         """
         if picture is None:
-            picture = self._picture()
+            picture = picture_of(self._wrt, self._loss, self._state, lambda: bool(self.found.problem))
         else:
             for layer in picture.scene.layers:
                 layer.drag |= isinstance(layer, Points) and any(layer.at is field for field in self._wrt)
@@ -125,6 +123,7 @@ class Explorer:
             raise refused(f"there is no control {name!r}", advice)
         for control, value in [(known[name], known[name].accept(v)) for name, v in values.items()]:
             control.put(value)
+            self._inputs.moved(control.name)
         self.update()
 
     def update(self) -> None:
@@ -143,6 +142,7 @@ class Explorer:
         try:
             # Cells read the gradients, and did not ask for them.
             with self._lock, EVALUATING, turns.of_everybody():
+                self._inputs.follow()
                 used = self._inputs.used()
                 if not used:
                     self.runs += 1
@@ -159,7 +159,7 @@ class Explorer:
                 self.found = replace(self.found, note=f"{used}: {_ADVICE}")
             else:
                 self._names.ran()
-                self._outdated = ""
+                self._outdated = self._written = ""
             self._show()
         if used:
             raise refused(used, _ADVICE)
@@ -172,7 +172,7 @@ class Explorer:
 
     def compare(self) -> None:
         """Shows whether it is out of date; sliders stop where the run is another one, or fields are."""
-        told = self._names.told()
+        told = self._names.told() or self._written_since()
         if told == self._outdated:
             return
         self._outdated = told
@@ -180,7 +180,18 @@ class Explorer:
             self.view.say(self._told().told())
         if self._panel is not None:
             self._panel.follow(self._told(), self.losses, stopped=bool(self._names.replaced))
-        self._embed()
+        if told != self._written:  # a page without a kernel keeps what the run gave when its cell ended
+            self._embed()
+
+    def _written_since(self) -> str:
+        """Why it is out of date where others have written to its fields: as found when none evaluates."""
+        if EVALUATING.acquire(blocking=False):
+            try:
+                self._inputs.follow()
+                self._written = self._inputs.told()
+            finally:
+                EVALUATING.release()
+        return self._written
 
     def _told(self) -> ExploredRun:
         """What is shown: nothing of a run that is out of date."""
@@ -241,37 +252,6 @@ class Explorer:
 
     # -- the picture, and what a person does in it
 
-    def _picture(self) -> View | None:
-        """A view of the first field that has positions or a grid, with its gradient.
-
-        The gradient belongs to the numbers that runs begin with. What they end with is drawn, too, if it
-        differs.
-        """
-        for field in self._wrt:
-            shape = (*field.shape, *field.entry_shape)
-            if len(shape) >= 2 and shape[-1] in (2, 3) and field.entry_shape:
-                begin = _Beginning(self._state, field)
-                layers: list[Layer] = [] if self._loss is None else [self._downhill(begin, self._loss)]
-                moved = not np.array_equal(field.to_numpy(), begin())
-                if moved:
-                    layers.append(Points(name=f"{field.name} at the end", at=field, color="gray"))
-                name = f"{field.name} at the beginning" if moved else field.name
-                return view(Points(name=name, at=begin, drag=True), *layers, title=field.name)
-            if len(shape) == 2 and not field.entry_shape:
-                made = view(field)
-                made.scene.layers[0].paint = True
-                return made
-        return None
-
-    def _downhill(self, begin: _Beginning, loss: Field) -> Arrows:
-        """Arrows along the negative gradient, which a run that failed has not: they have no length then."""
-
-        def vectors() -> np.ndarray:
-            gradient = begin.field.grad.require_memory()  # read so, it warns of nothing
-            return np.zeros_like(gradient) if self.found.problem else -gradient
-
-        return Arrows(name=f"−∂{loss.name}/∂{begin.field.name}", at=begin, vectors=vectors)
-
     def _dragged(self, message: dict[str, Any]) -> None:
         self._write(message, int(message["index"]), message["position"])
 
@@ -284,7 +264,7 @@ class Explorer:
         assert self.view is not None
         layer = self.view.scene.layers[int(message["layer"])]
         field = layer.values if layer.kind == "grid" else getattr(layer, "at", None)
-        field = field.field if isinstance(field, _Beginning) else field
+        field = field.field if isinstance(field, Beginning) else field
         if not isinstance(field, Field) or field not in self._wrt:
             return
         if used := in_use(field):
@@ -363,17 +343,6 @@ class Explorer:
         self._unshown()
         if self.view is not None:
             self.view.close()
-
-
-class _Beginning:
-    """The numbers of a field with which runs begin, as a layer draws them."""
-
-    def __init__(self, state: InitialState, field: Field) -> None:
-        self.field = field
-        self._state = state
-
-    def __call__(self) -> np.ndarray:
-        return self._state.start(self.field)
 
 
 def _problem(error: BaseException) -> str:

@@ -1,6 +1,8 @@
-"""What the runs of an explorer begin with, and whether an optimisation in a thread uses it."""
+"""What the runs of an explorer begin with, and who else uses it: cells, and optimisations in threads."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -11,24 +13,59 @@ from dsim.runtime.fields.fields import Field
 
 
 class ExplorerInputs:
-    """The controls of an explorer that write to a field.
+    """The controls of an explorer that write to a field, and its `wrt`.
+
+    A control whose field a cell has written to follows it, unless a person has moved it meanwhile.
 
     Parameters
     ----------
+    wrt : iterable of Field
+        Those that a run begins with.
     controls : list of ExploreControl
         What a person sets.
     state : InitialState
         Which knows what the last run left in the fields.
     """
 
-    def __init__(self, controls: list[ExploreControl], state: InitialState) -> None:
-        self._state = state
+    def __init__(self, wrt: Iterable[Field], controls: list[ExploreControl], state: InitialState) -> None:
+        self._wrt, self._state = tuple(wrt), state
+        self._advice = "move a slider" if controls else "call `update()`"
         self._controlled = [(c, c.field) for c in controls if c.field is not None]
         self.ran()
 
     def ran(self) -> None:
         """A run has begun with the present values of the controls."""
-        self._settled = {c.name: c.value for c, _ in self._controlled}
+        self._begun = {c.name: c.value for c, _ in self._controlled}
+        self._settled = dict(self._begun)  # by a run or by a cell, and not moved since
+
+    def moved(self, name: str) -> None:
+        """A person has set this control, be it to the value that it has."""
+        self._settled.pop(name, None)
+
+    def follow(self) -> None:
+        """Moves controls to what cells have written to their fields."""
+        for control, field in self._controlled:
+            if control.value == self._settled.get(control.name):
+                renewed = self._state.renewed(field)
+                value = _number(field, control.whole) if renewed else self._begun[control.name]
+                if control.low <= value <= control.high and control.value != value:
+                    control.put(value)
+                    self._settled[control.name] = value
+
+    def told(self) -> str:
+        """Why what is shown is out of date, and what to do, if others have written to the fields since."""
+        controlled = {field: control for control, field in self._controlled}
+        written = [f for f in dict.fromkeys((*self._wrt, *controlled)) if self._state.renewed(f)]
+        if not written:
+            return ""
+        changes = ", ".join(self._change(f, controlled.get(f)) for f in written)
+        return f"out of date: {changes}; {self._advice} to run with that"
+
+    def _change(self, field: Field, control: ExploreControl | None) -> str:
+        if control is None:
+            return f"{field.quoted} has other numbers"
+        now = _number(field, control.whole)
+        return f"{field.quoted} is {now:.6g}, and was {self._begun[control.name]:.6g}"
 
     def used(self) -> str:
         """Why a run may not write what a person has set, in words; its controls then go back.
@@ -41,13 +78,13 @@ class ExplorerInputs:
                 continue
             told = told or why
             now = _number(field, control.whole)
-            control.put(now if control.low <= now <= control.high else self._settled[control.name])
+            control.put(now if control.low <= now <= control.high else self._begun[control.name])
             self._settled[control.name] = control.value
         return told
 
     def _writes(self, control: ExploreControl, field: Field) -> bool:
         """Whether a run would begin with another number in `field` than it holds."""
-        moved = control.value != self._settled[control.name] or self._state.renewed(field)
+        moved = control.value != self._settled.get(control.name) or self._state.renewed(field)
         return moved and not _holds(field, control.value)
 
 

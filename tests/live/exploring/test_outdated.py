@@ -199,3 +199,41 @@ def test_a_function_of_a_function_never_changes():
     assert k[None] == 2.0
     seen.compare()
     assert "out of date" not in repr(seen)
+
+
+def test_what_cells_write_to_its_fields(notebook):
+    seen = notebook.names["seen"]
+    slider = seen._panel.sliders["k"]
+    before = shown(seen)
+    notebook.good("k[None] = 9.0")
+    told, bar, moves = shown(seen)
+    assert "out of date: `k` is 9, and was 2; move a slider to run with that" in told
+    assert (bar, moves, slider.value, seen.runs) == ("", True, 9.0, 1)
+    assert repr(seen).startswith("explorer of energy: k = 9; out of date: `k` is 9")
+    notebook.good("k[None] = 2.0")
+    assert (shown(seen), slider.value) == (before, 2.0)
+    notebook.good("k[None] = 9.0")
+    notebook.good("seen.update()")
+    assert "U = 81" in shown(seen)[0]
+    notebook.good("k[None] = 3.0")
+    notebook.good("seen.set(k=9.0)")
+    assert (seen.found.loss, notebook.names["k"][None]) == (81.0, 9.0)
+    notebook.good("k[None] = 3.0\nseen.set(k=9.0)")
+    assert (seen.found.loss, notebook.names["k"][None]) == (81.0, 9.0)
+    notebook.good("k[None] = 20.0")
+    assert "`k` is 20, and was 9" in shown(seen)[0]
+    assert slider.value == 9.0
+
+
+def test_what_cells_write_to_what_runs_begin_with(notebook):
+    notebook.good("x = ds.Vector.field(2, ds.f64, shape=3, needs_grad=True)")
+    notebook.good("@ds.kernel\ndef spread():\n    for i in x: U[None] += x[i].norm_sqr()")
+    notebook.good("seen = ds.explore(spread, wrt=x, loss=U)")
+    seen = notebook.names["seen"]
+    notebook.good("x.fill(1.0)")
+    assert "out of date: `x` has other numbers; call `update()` to run with that" in repr(seen)
+    assert "`x` has other numbers" in seen.view._moments.newest.header["text"]
+    notebook.good("seen.update()")
+    assert "U = 6" in repr(seen)
+    notebook.good("with ds.Tape(U): spread()")
+    assert "U = 6" in repr(seen)
