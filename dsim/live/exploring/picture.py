@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from dsim.live.exploring.initial_state import InitialState
-from dsim.live.scene.layers import Arrows, Layer, Points
+from dsim.live.scene.layers import Arrows, Bounds, Layer, Points, box
+from dsim.live.scene.numbers import read
 from dsim.live.view import View
 from dsim.live.viewing import view
 from dsim.runtime.fields.fields import Field
+
+_ROOM = 0.1  # of the width of what is drawn, on each side, for arrows
 
 
 class Beginning:
@@ -48,8 +53,9 @@ def picture_of(
         shape = (*field.shape, *field.entry_shape)
         if len(shape) >= 2 and shape[-1] in (2, 3) and field.entry_shape:
             begin = Beginning(state, field)
-            layers: list[Layer] = [] if loss is None else [_downhill(begin, loss, failed)]
             moved = not np.array_equal(field.to_numpy(), begin())
+            among = (begin, field) if moved else (begin,)
+            layers: list[Layer] = [] if loss is None else [_downhill(begin, loss, failed, among)]
             if moved:
                 layers.append(Points(name=f"{field.name} at the end", at=field, color="gray"))
             name = f"{field.name} at the beginning" if moved else field.name
@@ -61,11 +67,32 @@ def picture_of(
     return None
 
 
-def _downhill(begin: Beginning, loss: Field, failed: Callable[[], bool]) -> Arrows:
+@dataclass(kw_only=True)
+class _Downhill(Arrows):
+    """Arrows that need room around all positions of a picture: none is longer than a tenth of its width.
+
+    Attributes
+    ----------
+    among : sequence of field or callable
+        The positions.
+    """
+
+    among: Sequence[Any] = ()
+
+    def bounds(self) -> Bounds:
+        """The box around the positions, and as much as the longest arrow may need; a scene adds a margin."""
+        found = [read(each, self.name) for each in self.among]
+        around = box(np.concatenate([at.reshape(-1, at.shape[-1]) for at in found]))
+        room = _ROOM * max(high - low for low, high in around)
+        return [[low - room, high + room] for low, high in around]
+
+
+def _downhill(begin: Beginning, loss: Field, failed: Callable[[], bool], among: Sequence[Any]) -> Arrows:
     """Arrows along the negative gradient, which a run that failed has not: they have no length then."""
 
     def vectors() -> np.ndarray:
         gradient = begin.field.grad.require_memory()  # read so, it warns of nothing
         return np.zeros_like(gradient) if failed() else -gradient
 
-    return Arrows(name=f"−∂{loss.name}/∂{begin.field.name}", at=begin, vectors=vectors)
+    name = f"−∂{loss.name}/∂{begin.field.name}"
+    return _Downhill(name=name, at=begin, vectors=vectors, among=among)
