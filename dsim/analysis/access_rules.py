@@ -60,6 +60,35 @@ def overwritten(
     return tuple(found)
 
 
+def of_values_still_there(found: Collection[Overwrite]) -> list[Overwrite]:
+    """Those of `found` by which a value may be lost, for messages.
+
+    Left out are writes that follow, in every execution, another one of `found` that overwrites the same read
+    in its own trip. What has to be saved is not decided by this.
+    """
+    first: dict[int, int] = {}
+    for o in found:
+        if o.certain and _same_trip(o):
+            known = first.get(id(o.read), o.write.position)
+            first[id(o.read)] = min(known, o.write.position)
+    return [
+        o for o in found if _among_parallel(o) or o.write.position <= first.get(id(o.read), o.write.position)
+    ]
+
+
+def _same_trip(o: Overwrite) -> bool:
+    """Whether the write has the index of the read and no loop of its own, and stands after it."""
+    r, w = o.read, o.write
+    return r.index == w.index and common(r, w) == len(w.loops) and _after(r, w)
+
+
+def _among_parallel(o: Overwrite) -> bool:
+    """Whether an iteration of a parallel loop may overwrite what another one read."""
+    loops = o.read.loops[: common(o.read, o.write)]
+    parallel = any(isinstance(loop.statement, For) and loop.statement.parallel for loop in loops)
+    return parallel and o.read.index != o.write.index
+
+
 def fed(kernel: KernelIR, needed: Collection[int], facts: Effects | None = None) -> tuple[Access, ...]:
     """The needed reads that may read what `kernel` itself wrote before, not the value on entry.
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from dsim.analysis.access_rules import Overwrite
+from dsim.analysis.access_rules import Overwrite, of_values_still_there
 from dsim.autodiff import Lost
 from dsim.diagnostics import AccessRuleError, Diagnostic, GradientError, Label, Span
 from dsim.diagnostics.places import caller
@@ -42,10 +42,12 @@ def own_diagnostics(
 ) -> list[Diagnostic]:
     """The diagnostics of a kernel that overwrites what its own adjoint reads.
 
-    With `saved` it is a note: a tape saves these values.
+    With `saved` it is a note: a tape saves these values. A write that only comes after another one that has
+    overwritten the value is not told.
     """
     gone = [item.by for item in lost]  # one message for these, not two
-    others = [c for c in conflicts if not any(c.write.site == by.site for by in gone)]
+    told = of_values_still_there(tuple(conflicts))
+    others = [c for c in told if not any(c.write.site == by.site for by in gone)]
     found = [_own(c.read.statement, c.write.statement, c.certain, saved) for c in others]
     return list(dict.fromkeys(found + [_lost(by, saved) for by in gone]))
 

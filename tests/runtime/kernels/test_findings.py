@@ -92,3 +92,45 @@ def test_templates():
     assert _said(square.check(x)) == [("note", "overwrites")]
     with pytest.raises(ti.LaunchTypeError, match="template"):
         square.check()
+
+
+def test_a_value_that_is_overwritten_twice_is_told_at_the_first_store():
+    x, v = (ti.field(ti.f64, shape=4, needs_grad=True, name=name) for name in "xv")
+    y = single("y")
+
+    @ti.kernel
+    def twice():
+        for i in v:
+            v[i] = v[i] * x[i]
+            n = v[i] ** 2
+            v[i] = n
+            y[None] += v[i]
+
+    (found,) = twice.check()
+    assert "v[i] = v[i] * x[i]" in str(found)
+    with pytest.raises(ti.AccessRuleError) as refused, ti.Tape(y, on_overwrite="error"):
+        twice()
+    assert len(refused.value.diagnostics) == 1
+
+
+def test_each_store_that_may_be_the_first_is_told():
+    v, y = ti.field(ti.f64, shape=4, needs_grad=True, name="v"), single("y")
+
+    @ti.kernel
+    def one_in_a_branch():
+        for i in v:
+            y[None] += v[i] ** 2
+            if i > 1:
+                v[i] = 1.0
+            v[i] = 2.0
+
+    @ti.kernel
+    def two_reads():
+        for i in v:
+            y[None] += v[i] ** 2
+            v[i] = 2.0 * i
+            y[None] += ti.sin(v[(i + 1) % 4])
+            v[i] = 3.0
+
+    assert len(one_in_a_branch.check()) == 2
+    assert len(two_reads.check()) >= 2
