@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable
 from functools import partial
+from typing import NoReturn
 
 from dsim.diagnostics import Span
 from dsim.frontend.frames.frame import Frame
@@ -42,6 +44,12 @@ def load(f: Frame, value: Value, hint: str = "t") -> Value:
         _load(f, value, at, label) for at, label in zip(value.entries, _labels(value, hint), strict=True)
     )
     return Mat(value.shape, atoms) if value.shape else atoms[0]
+
+
+def refuse_component(f: Frame, number: Mat | Element, node: ast.Attribute) -> NoReturn:
+    """Refuses ``p[i].x`` of what is one number."""
+    help = f"`{ast.unparse(node.value)}` is one number: write it alone, or make a field of vectors"
+    f.refuse("unknown-attribute", f"{describe(load(f, number))} has no `{node.attr}`", node, help=help)
 
 
 def member(f: Frame, x: StructElement, name: str) -> Element | StructElement:

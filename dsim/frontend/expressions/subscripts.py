@@ -10,7 +10,7 @@ from typing import NoReturn
 import numpy as np
 
 from dsim.frontend.expressions import records, structs
-from dsim.frontend.expressions.elements import member, store
+from dsim.frontend.expressions.elements import member, refuse_component, store
 from dsim.frontend.frames import names
 from dsim.frontend.frames.frame import Frame
 from dsim.frontend.values import advice, indexing
@@ -175,7 +175,7 @@ def of_matrix(f: Frame, m: Mat, keys: Sequence[Value], node: ast.Subscript, hint
     """Entries of a local vector or matrix."""
     if any(map(is_open, m.entries)):  # the entry stays of open type
         keys = [f.emit.known(k) for k in keys]
-    p = part(f.emit, m.shape, keys, "this")
+    p = part(f.emit, m.shape, keys, node.value)
     if p.dynamic:
         if size(m.shape) > SMALL:
             return _from_buffer(f, m, p, node)
@@ -374,6 +374,8 @@ def _of_matrix(f: Frame, owner: Mat | Element, node: ast.Attribute) -> Value:
         return owner.shape
     if node.attr == "dtype" and owner.shape:
         return Opaque(owner.memory.type if isinstance(owner, Element) else f.emit.common(owner.entries))
+    if not owner.shape and any(set(node.attr) <= set(letters) for letters in _SWIZZLES):
+        refuse_component(f, owner, node)
     return Method(owner, node.attr, node.value)
 
 

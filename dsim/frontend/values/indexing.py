@@ -6,6 +6,7 @@ constant, else several, each under a condition.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -25,6 +26,8 @@ from dsim.frontend.values.values import (
 from dsim.ir.build import index
 from dsim.ir.nodes import Atom, Const, Var
 from dsim.ir.types import i32
+
+_LONGEST = 40  # characters of an expression by which a message calls a value
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +75,15 @@ def wide(e: Emitter, at: Atom) -> Atom:
     return e.atom(at, i32) if at.type.bits < 32 else at
 
 
-def part(e: Emitter, shape: Shape, indices: Sequence[Value], what: str, clamped: bool = False) -> Part:
+def part(
+    e: Emitter, shape: Shape, indices: Sequence[Value], what: str | ast.expr, clamped: bool = False
+) -> Part:
     """What `indices` (scalars, slices, lists of places) pick of something of `shape`, called `what`.
 
-    With `clamped`, an index outside means the nearest one.
+    An expression is called by its text. With `clamped`, an index outside means the nearest one.
     """
     if len(indices) > len(shape):
-        e.refuse("index", f"{what} is {describe_shape(shape)}, got {len(indices)} indices")
+        e.refuse("index", f"{_called(what)} is {describe_shape(shape)}, got {len(indices)} indices")
     choices: list[list[int | None]] = []
     kept: list[int] = []
     dynamic: list[tuple[int, Atom]] = []
@@ -107,10 +112,17 @@ def _constant(e: Emitter, given: slice) -> slice:
     return given
 
 
-def _inside(e: Emitter, at: int, length: int, shape: Shape, what: str) -> None:
+def _inside(e: Emitter, at: int, length: int, shape: Shape, what: str | ast.expr) -> None:
     if not 0 <= at < length:
         note = "write the index from the start" if at < 0 else f"the last one is {length - 1}"
-        e.refuse("index", f"index {at} is outside {what}, {describe_shape(shape)}", help=note)
+        e.refuse("index", f"index {at} is outside {_called(what)}, {describe_shape(shape)}", help=note)
+
+
+def _called(what: str | ast.expr) -> str:
+    if isinstance(what, str):
+        return what
+    text = ast.unparse(what)
+    return f"`{text}`" if len(text) <= _LONGEST else "this"
 
 
 def candidates(

@@ -14,6 +14,7 @@ from dsim.frontend.values.emit import Emitter
 from dsim.frontend.values.values import (
     FieldValue,
     Mat,
+    Method,
     Opaque,
     RecordValue,
     Scalar,
@@ -113,6 +114,8 @@ def _advice(value: Value) -> str:
         return f"compute with its members: {listed(value.members)}"
     if isinstance(value, Opaque) and isinstance(value.value, np.ndarray):
         return "keep the array in a field, or make it a `ds.Vector` or `ds.Matrix`"
+    if isinstance(value, Method):
+        return f"call it: `{ast.unparse(value.node)}.{value.name}()`"
     return ""
 
 

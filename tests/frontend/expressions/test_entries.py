@@ -6,7 +6,7 @@ import numpy as np
 
 from dsim.ir.nodes import Alloc, Assert
 from dsim.ir.walk import statements
-from tests.frontend.dialect import close, f, lowered, run, text, ti
+from tests.frontend.dialect import close, f, lowered, refused, run, text, ti
 
 RNG = np.random.default_rng(0)
 
@@ -179,3 +179,35 @@ def test_large_matrices_with_constant_indices_stay_scalars() -> None:
     run(k, 2.0)
     close(s, [10.0 + 4.0])
     assert "alloc" not in text(k)
+
+
+def test_names_of_what_has_no_such_entry() -> None:
+    p, s = f(4), f()
+
+    def component():
+        for i in range(3):
+            s[None] += p[i + 1].x - p[i].x
+
+    def written():
+        p[0].x = 1.0
+
+    def several():
+        s[None] = p[0].xy
+
+    def negative():
+        v = ti.Vector([1.0, 2.0])
+        s[None] = v[-1]
+
+    def uncalled():
+        v = ti.Vector([1.0, 2.0])
+        s[None] += 2.0 * v.norm
+
+    assert refused(component).startswith(
+        "unknown-attribute: an f64 has no `x`\nhelp: `p[i + 1]` is one number"
+    )
+    assert "an f64 has no `x`" in refused(written)
+    assert "an f64 has no `xy`" in refused(several)
+    assert refused(negative).startswith(
+        "index: index -1 is outside `v`, a vector of 2\nhelp: write the index"
+    )
+    assert "`*` does not work on the method `norm`\nhelp: call it: `v.norm()`" in refused(uncalled)
