@@ -272,8 +272,7 @@ class Arrays:
         try:
             given = Given(self._names[n], kind, value, read_only)
         except KeyError:
-            advice = "kernels support real numbers in the machine's byte order only"
-            raise self._refused(n, f"got an array of {value.dtype}", advice) from None
+            raise self._refused(n, f"got an array of {value.dtype}", _of_no_type(value.dtype)) from None
         if not kind.fits(given.dtype, given.shape, given.entry, types):
             what = describe_array(given.dtype, given.shape, given.entry)
             if not isinstance(value, Field):
@@ -306,6 +305,13 @@ def _many(name: str) -> Diagnostic:
     message = f"`{name}` has been compiled for {MOST} combinations of shapes, and discards the oldest ones"
     advice = "pass arrays of one shape, and the used length as a number"
     return Diagnostic("recompiled", message, help=advice)
+
+
+def _of_no_type(dtype: Any) -> str:
+    """What to do with an array of a type that kernels do not have."""
+    if dtype.kind in "iuf" and not dtype.isnative:
+        return f"convert it to the machine's byte order: `.astype('{dtype.kind}{dtype.itemsize}')`"
+    return "kernels support real numbers in the machine's byte order only"
 
 
 def _advice(kind: ArrayType, given: Given, value: Value, types: Types) -> str:

@@ -78,6 +78,10 @@ def test_arrays_that_do_not_fit(kernel, given, message):
 def test_advice_names_the_conversion():
     with pytest.raises(ti.LaunchTypeError, match=r"help: convert it: `\.astype\(np\.float32\)`"):
         plane(np.zeros((2, 2)))
+    with pytest.raises(ti.LaunchTypeError, match=r"help: convert it to the machine's .*`\.astype\('f8'\)`"):
+        scale(np.zeros(2, ">f8"), 1.0)
+    with pytest.raises(ti.LaunchTypeError, match="help: kernels support real numbers"):
+        scale(np.zeros(2, complex), 1.0)
 
 
 def test_an_index_outside_names_the_parameter():
