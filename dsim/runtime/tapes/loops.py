@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import operator
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sized
@@ -302,7 +303,7 @@ def checkpoint(
     step : callable
         Runs one step, given its number.
     n : int
-        How many steps there are.
+        How many steps there are, 0 or more.
     slots, budget, directory, progress
         See `Tape.steps`.
 
@@ -335,6 +336,9 @@ def checkpoint(
         message = f"`n` of `checkpoint` is a number of steps, an integer, not {kind_of(n)}"
         advice = "pass an integer: `checkpoint(step, 100)`"
         raise GradientError(Diagnostic("argument", message, caller(), help=advice)) from None
+    if operator.index(n) < 0:
+        message = f"`n` of `checkpoint` is a number of steps, 0 or more, not {n}"
+        raise GradientError(Diagnostic("argument", message, caller(), help="pass how many steps there are"))
     _checked(slots, budget)
     _folder(directory)
     tapes = [c for c in opened() if isinstance(c, CheckpointedLoops)]

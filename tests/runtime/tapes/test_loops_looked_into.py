@@ -156,6 +156,7 @@ def test_options_that_mean_nothing(walk, options, message):
     ("n", "options", "message"),
     [
         (2.5, {}, "`n` of `checkpoint` is a number of steps, an integer, not float"),
+        (-3, {}, "`n` of `checkpoint` is a number of steps, 0 or more, not -3"),
         (2, {"slots": 0}, "`slots` is a number of states, at least 1, not 0"),
         (2, {"slots": 2, "budget": 100}, "`slots` and `budget` are two ways to say the same"),
         (2, {"budget": "lots"}, "a budget is a number of bytes"),
