@@ -120,8 +120,6 @@ def refuse_outside(objective: Objective) -> None:
     if bounds is None:
         return
     low, high = np.asarray(bounds.lb), np.asarray(bounds.ub)
-    if not (low <= high).all():
-        raise wrong("`bounds=` has a lower bound that is not below the upper one", "exchange the two")
     outside = (x < low) | (x > high)
     if outside.any():
         n = int(np.flatnonzero(outside)[0])

@@ -165,7 +165,7 @@ def test_tolerance_ends_first_order_methods():
         ({"steps": 2.5}, "`steps=` is a whole number"),
         ({"tolerance": -1}, "`tolerance=` is a number from 0"),
         ({"bounds": (2, 3)}, r"begins outside its bounds: 1 is not in \[2, 3\]"),
-        ({"bounds": (2, 0)}, "a lower bound that is not below the upper one"),
+        ({"bounds": (2, 0)}, "a lower bound above the upper one"),
         ({"free": False}, "leaves no number"),
         ({"callback": 3}, "`callback=` is a function"),
         ({"view": 3}, r"`view=` has an `update\(\)`"),

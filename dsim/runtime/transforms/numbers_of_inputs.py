@@ -129,7 +129,13 @@ class InputVector:
             self._numbers(
                 {leaf: infinite if pair[side] is None else pair[side] for leaf, pair in pairs.items()},
                 "bounds", infinite, np.float64,
-            )
+            )[self.free]
             for side, infinite in enumerate((-np.inf, np.inf))
         )  # fmt: skip
-        return Bounds(cast("Any", low[self.free]), cast("Any", high[self.free]))
+        if not (low <= high).all():
+            message = "`bounds=` has a lower bound above the upper one"
+            advice = "exchange the two"
+            if np.isnan(low).any() or np.isnan(high).any():
+                message, advice = "`bounds=` has a bound that is nan", "write None where there is no bound"
+            raise GradientError(Diagnostic("argument", message, help=advice))
+        return Bounds(cast("Any", low), cast("Any", high))

@@ -153,6 +153,8 @@ def test_numpy_arrays():
     ("options", "message"),
     [
         ({"bounds": 3.0}, "pairs of a lower and an upper bound, got float"),
+        ({"bounds": (2.0, 1.0)}, "has a lower bound above the upper one"),
+        ({"bounds": (np.nan, 1.0)}, "`bounds=` has a bound that is nan"),
         (
             {"bounds": (np.zeros(2), None)},
             r"`bounds=` has a value of shape \(2,\) for numbers of shape \(6,\)",
