@@ -74,6 +74,7 @@ def fork(
 
 
 _ONE_BRANCH = "is assigned in one branch only and is not defined here"
+_ONE_OPERAND = "is assigned in an operand that is not always computed"
 
 
 def _side(f: Frame, before: dict[str, Value], run: Callable[[], None]) -> Side:
@@ -89,7 +90,11 @@ def _side(f: Frame, before: dict[str, Value], run: Callable[[], None]) -> Side:
 
 
 def _merge(
-    f: Frame, sides: tuple[Side, Side], before: dict[str, Value], needed: frozenset[str] | None
+    f: Frame,
+    sides: tuple[Side, Side],
+    before: dict[str, Value],
+    needed: frozenset[str] | None,
+    reason: str = _ONE_BRANCH,
 ) -> list[Var]:
     a, b = sides
     results: list[Var] = []
@@ -98,9 +103,9 @@ def _merge(
         if va is vb or same(va, vb):
             f.scope.values[name] = va
         elif needed is not None and name not in needed and not hidden(name):
-            f.scope.gone.setdefault(name, _ONE_BRANCH)
+            f.scope.gone.setdefault(name, reason)
         elif (va is ABSENT or vb is ABSENT) and not _may_fill(name, a, b):
-            f.scope.gone[name] = _ONE_BRANCH
+            f.scope.gone[name] = reason
         else:
             value = _joined(f, name, va, vb, sides, results)
             if value is not ABSENT:
@@ -211,7 +216,7 @@ def choose(
         help = advice.different(values[0], values[1])
         message = f"one choice is {describe(values[0])}, the other {describe(values[1])}"
         f.emit.refuse("type" if help else "shape", message, help=help)
-    results = _merge(f, sides, before, frozenset(before))
+    results = _merge(f, sides, before, frozenset(before), _ONE_OPERAND)
     value = join(f.emit, hint, values[0], values[1], sides, results)
     flatten_pure(f.emit, sides)
     emit(f.emit, cond, sides, results)

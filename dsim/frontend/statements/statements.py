@@ -35,7 +35,7 @@ def run(f: Frame, statements: Sequence[ast.stmt], needed: frozenset[str] | None 
 
     `needed` names the locals that are used after the last one (None: any may be).
     """
-    for i, s in enumerate(statements):
+    for i, s in enumerate(map(_nested, statements)):
         live = f.scope.values[LIVE]
         if live == FALSE:
             return
@@ -54,6 +54,19 @@ def _dead(f: Frame) -> None:
     f.scope.values[LIVE] = FALSE
     if not f.loops:  # only `return` leads here
         f.scope.values[RETURNED] = TRUE
+
+
+def _nested(s: ast.stmt) -> ast.stmt:
+    """``if a and b: …`` as ``if a: if b: …`` where `b` assigns a name, which the body then has."""
+    if not isinstance(s, ast.If) or s.orelse or not isinstance(s.test, ast.BoolOp):
+        return s
+    first, *others = s.test.values
+    named = any(isinstance(n, ast.NamedExpr) for b in others for n in ast.walk(b))
+    if not named or not isinstance(s.test.op, ast.And):
+        return s
+    test = others[0] if len(others) == 1 else ast.copy_location(ast.BoolOp(s.test.op, others), others[0])
+    inner = ast.copy_location(ast.If(test, s.body, []), s)
+    return ast.copy_location(ast.If(first, [inner], []), s)
 
 
 def _splits(f: Frame, s: ast.If) -> bool:

@@ -248,3 +248,33 @@ def test_operators_of_vectors_and_of_too_few() -> None:
     run(k)
     assert x.values[0].tolist() == [-3.0, -6.0]
     assert "argument: wrong arguments for `operator.add`" in refused(few)
+
+
+def test_a_name_of_a_later_operand() -> None:
+    x, s = f(8, values=[0.5, 0.1, 0.9, 0.6, 0.7, 0.2, 0.8, 0.45]), f(3)
+
+    def in_the_body(n: ti.i32):
+        for i in range(8):
+            if i > n and (m := x[i]) > 0.4:
+                s[0] += m * i
+            if i > 0 and (a := x[i - 1]) > 0.3 and (b := a * x[i]) > 0.2:
+                s[1] += a + b
+                if i == 6:
+                    break
+            s[2] += 1.0
+
+    def beside_an_else(n: ti.i32):
+        if n > 1 and (m := x[n]) > 0.4:
+            s[0] += m
+        else:
+            s[0] += 1.0
+
+    def after(n: ti.i32):
+        if n > 1 and (m := x[n]) > 0.4:
+            s[0] += m
+        s[0] += m
+
+    for n in (0, 3, 9):
+        agrees(in_the_body, [x, s], n)
+    assert "`m` is assigned in an operand that is not always computed" in refused(beside_an_else)
+    assert "`m` is assigned in one branch only and is not defined here" in refused(after)
