@@ -28,6 +28,7 @@ from dsim.live.shown import PLAYER, MimeBundle, ShownView, page_budget
 from dsim.live.view import View
 from dsim.runtime.checking import runs
 from dsim.runtime.fields.fields import Field
+from dsim.runtime.recording import zeros
 from dsim.runtime.state import turns
 from dsim.runtime.state.evaluations import EVALUATING
 from dsim.runtime.tapes.tape import Tape
@@ -239,7 +240,7 @@ class Explorer:
             with self._state.watched():
                 runs.call(self._run, **named)
             return ExploredRun()
-        with Tape(self._loss), self._state.watched():
+        with zeros.inside("the run of the explorer"), Tape(self._loss), self._state.watched():
             runs.call(self._run, **named)
         gradients = {
             c.name: _number(c.field.grad) for c in self.controls if c.field is not None and c.field.needs_grad

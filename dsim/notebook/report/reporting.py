@@ -24,6 +24,7 @@ from dsim.runtime.fields.fields import Field
 from dsim.runtime.kernels.findings import overwrites
 from dsim.runtime.kernels.kernel import Kernel
 from dsim.runtime.launching.forms import Form
+from dsim.runtime.recording import zeros
 from dsim.runtime.state.notices import overheard
 
 
@@ -192,7 +193,8 @@ class ReportRun:
     def _overheard(self, form: Form) -> None:
         """Runs the last kernel, and keeps what was said of the run."""
         asked = self.asked
-        with overheard() as heard, state.alone():
+        named = zeros.inside(f"the report of `{asked.kernel.__name__}`")
+        with overheard() as heard, state.alone(), named:
             self._run(form)
         if asked.loss is not None:
             loss = (asked.options.loss or asked.loss.name, asked.loss)

@@ -39,24 +39,29 @@ class Snapshot:
     ----------
     changed : dict of Field to int
         When Python had written to the fields, on the clock of changes.py.
+    turns : list of int
+        In which turns they were written, and set to zero.
     """
 
     def __init__(self, what: Iterable[Field | np.ndarray]) -> None:
         self._random = randomness.place()
-        self._kept = [
-            (w, _memory(w).copy(), turns.whose(w.touched) if isinstance(w, Field) else 0) for w in what
-        ]
+        self._kept = [(w, _memory(w).copy(), _turns(w)) for w in what]
         self.changed = {w: w.changed for w, _, _ in self._kept if isinstance(w, Field)}
+        self.turns = [n for _, _, noted in self._kept for n in noted]
 
     def put_back(self) -> None:
         """Restores all of them, without noting writes."""
         randomness.return_to(self._random)
-        for what, values, turn in self._kept:
+        for what, values, noted in self._kept:
             if isinstance(what, Field) and what.derivative and foreign(what):
                 continue  # another thread has written to it since
             _memory(what)[...] = values
             if isinstance(what, Field):
-                what.touched = turns.again(turn)
+                what.touched, what.cleared = noted  # whichever task's they are
+
+
+def _turns(what: Field | np.ndarray) -> tuple[int, int]:
+    return (what.touched, what.cleared) if isinstance(what, Field) else (0, 0)
 
 
 def _memory(what: Field | np.ndarray) -> np.ndarray:
@@ -95,7 +100,8 @@ def gradients_kept(of: Iterable[Field | np.ndarray] = (), *, on_error: bool = Fa
                 f.touched = 0
 
     try:
-        yield
+        with turns.remembered(before.turns):
+            yield
     except BaseException:
         trial.undo(before.changed, put_back)
         raise

@@ -224,10 +224,11 @@ class Storage:
     def looked_at(self) -> None:
         """Called when the user reads it: warns why its numbers are zero, if that is known."""
         if self.derivative:
-            if self.cleared and not self.touched and say_cleared(self):
-                return
             explain = explanation(self.derivative[-1])
-            if explain is not None:
+            if self.cleared and not self.touched and say_cleared(self):
+                if explain is not None:
+                    explain.told(self)
+            elif explain is not None:
                 explain(self)
 
     def require(self) -> np.ndarray:

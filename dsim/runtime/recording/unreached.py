@@ -19,6 +19,9 @@ from dsim.runtime.fields.fields import Field
 from dsim.runtime.launching.forms import Form
 from dsim.runtime.state.notices import warn
 
+TAPE, FORWARD, RUN = "the tape", "the forward mode", "the run"
+_WITH = (TAPE, FORWARD)  # whose blocks are a person's
+
 _OTHERS = Ends("without a derivative from here on", "")
 
 
@@ -34,7 +37,7 @@ class Unreached:
     read : iterable of Field
         Fields that were read into Python.
     block : str
-        What the calls were inside, in words.
+        What the calls were inside, in words: `TAPE`, `FORWARD`, `RUN`, or what else has run.
     """
 
     def __init__(self, goal: Field, forms: Iterable[Form], read: Iterable[Field], block: str) -> None:
@@ -58,7 +61,8 @@ class Unreached:
         if any(self._goal in f.written for f in self._forms):
             self._tell(what, source)
         else:
-            advice = "launch the kernel that computes it inside the `with` block"
+            where = "inside the `with` block" if self._block in _WITH else f"in {self._block}"
+            advice = f"launch the kernel that computes it {where}"
             warn([_why(f"{what}: no call inside {self._block} writes it", advice, caller())])
 
     def _tell(self, what: str, field: Field) -> None:
@@ -82,7 +86,12 @@ class Unreached:
             message = f"the calls inside {self._block} write {field.quoted} and never read it"
             return _why(message, self._on_entry())
         message = f"no call inside {self._block} reads {field.quoted}"
-        return _why(message, "launch the kernel that uses it inside the `with` block")
+        if self._block in _WITH:
+            return _why(message, "launch the kernel that uses it inside the `with` block")
+        if self._block == RUN:
+            return _why(message, "launch the kernel that uses it in the run")
+        advice = "its run has set all gradients to 0: look at this one before, or compute it again"
+        return _why(message, advice)
 
     def _on_entry(self) -> str:
         return f"{self._block} differentiates with respect to the values that fields have on entry"
@@ -110,7 +119,8 @@ class Unreached:
             return _why(f"no value computed from {field.quoted} reaches {self._goal.quoted}", "")
         what, pronoun = ", ".join(f.quoted for f in made), "it" if len(made) == 1 else "them"
         message = f"{field.quoted} only affects {what}, and no call inside {self._block} reads {pronoun}"
-        return _why(message, f"launch the kernel that uses {pronoun} inside the `with` block")
+        where = "inside the `with` block" if self._block in _WITH else f"in {self._block}"
+        return _why(message, f"launch the kernel that uses {pronoun} {where}")
 
     def _followed(self, sources: Iterable[Field]) -> dict[Field, None]:
         """The fields that derivatives lead to from `sources`, these first."""

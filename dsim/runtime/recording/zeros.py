@@ -8,7 +8,9 @@ silently. It remembers which kernels it recorded, weakly, until the next tape is
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 from dsim.diagnostics import Diagnostic
 from dsim.diagnostics.places import caller
@@ -16,10 +18,12 @@ from dsim.ir.nodes import Store
 from dsim.runtime.fields.fields import Field, foreign, newest
 from dsim.runtime.fields.overtaken import say_written
 from dsim.runtime.launching.forms import Form
-from dsim.runtime.recording.unreached import Unreached
+from dsim.runtime.recording.unreached import FORWARD, TAPE, Unreached
 from dsim.runtime.state import turns
 from dsim.runtime.state.notices import warn
 from dsim.runtime.state.stack import explain
+
+_BLOCK: ContextVar[str] = ContextVar("dsim_block", default=TAPE)
 
 Forms = Sequence[weakref.ref[Form]]
 
@@ -99,6 +103,10 @@ class _Tangents:
             if reasons is not None:
                 reasons.tangent(source)
 
+    def told(self, dual: Field) -> None:
+        if left := self._left.get(dual):
+            left.told(dual)
+
 
 class _Cleared:
     """The gradients that were not 0 before the open tape was entered: those that were cleared in its turn."""
@@ -114,10 +122,23 @@ class _Cleared:
         advice = "use it after the tape, or pass `clear_gradients=False` to keep it"
         warn([Diagnostic("cleared", message, caller(), help=advice)])
 
+    def told(self, bar: Field) -> None:
+        """Notes nothing: what is cleared here is told once in any case."""
+
 
 def forget(last: str) -> None:
     """No gradient (``bar``) or tangent (``dot``) explains itself: what is known of them is out of date."""
     explain(last, None)
+
+
+@contextmanager
+def inside(block: str) -> Iterator[None]:
+    """Tapes that end here are called `block`: they are not a person's."""
+    before = _BLOCK.set(block)
+    try:
+        yield
+    finally:
+        _BLOCK.reset(before)
 
 
 def weakly(forms: Iterable[Form]) -> Forms:
@@ -127,7 +148,7 @@ def weakly(forms: Iterable[Form]) -> Forms:
 
 def note_gradients(goal: Field, forms: Forms, read: Iterable[Field]) -> None:
     """Makes the gradients that a tape has left zero explain themselves when they are looked at."""
-    explain("bar", _Gradients(goal, forms, read, "the tape"))
+    explain("bar", _Gradients(goal, forms, read, _BLOCK.get()))
 
 
 def note_cleared() -> None:
@@ -140,5 +161,5 @@ def note_tangents(
 ) -> None:
     """Makes the tangents of `goals`, which a forward mode has not touched, explain themselves."""
     known, seen = weakly(forms), tuple(read)
-    left = {g.companion((*g.derivative, "dot")): _Left(g, known, seen, "the forward mode") for g in goals}
+    left = {g.companion((*g.derivative, "dot")): _Left(g, known, seen, FORWARD) for g in goals}
     explain("dot", _Tangents(left, source))

@@ -11,12 +11,23 @@ it was made, and sees them until they end.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, Protocol
 
-Explanation = Callable[[Any], None]  # of a gradient or tangent
+
+class Explanation(Protocol):
+    """The explanation of gradients or tangents that are zero."""
+
+    def __call__(self, field: Any, /) -> None:
+        """Warns why `field` is zero, if that is known, and was not told."""
+        ...
+
+    def told(self, field: Any, /) -> None:
+        """Notes that `field` is explained."""
+        ...
+
 
 # A context that ended elsewhere may still be in it: it passes everything on.
 STACK: ContextVar[tuple[Any, ...]] = ContextVar("dsim_contexts", default=())

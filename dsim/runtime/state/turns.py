@@ -8,7 +8,7 @@ written until then is its own, and what other tasks write from then on is not.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from threading import get_ident
@@ -33,7 +33,14 @@ _ENDLESS = 1 << 62  # after all turns
 # an earlier one, is a comparison. `_begun` writes it; numbers are never used again.
 class _State:
     last = 0  # the turn that was begun last
+    single = 0  # the last one of the first chain, whose thread is `first`
+    first = 0
     several = False  # whether any turn does not follow the one that was begun before it
+
+
+_MOST = 1000  # turns whose thread is known
+_THREADS: dict[int, int] = {}  # once there are several chains: the thread of each turn
+_REMEMBERED: list[Collection[int]] = []  # turns that fields will have again
 
 
 _TURN: ContextVar[_Turn | None] = ContextVar("dsim_turn", default=None)
@@ -44,7 +51,9 @@ def _current() -> _Turn:
     if turn is None or turn[3] != get_ident():  # a thread may inherit another one's
         with _FIRST:
             if _State.last:
-                _State.several = True
+                _branched()
+            else:
+                _State.first = get_ident()
             turn = _begun(0, frozenset(), get_ident())
     return turn
 
@@ -53,7 +62,25 @@ def _begun(base: int, before: frozenset[int], thread: int) -> _Turn:
     turn = next(_numbers), base, before, thread
     _State.last = turn[0]
     _TURN.set(turn)
+    if _State.several:
+        _THREADS[turn[0]] = thread
+        if len(_THREADS) > 2 * _MOST:
+            for old in list(_THREADS)[:_MOST]:
+                _THREADS.pop(old, None)
     return turn
+
+
+def _branched() -> None:
+    if not _State.several:
+        _State.single = _State.last
+    _State.several = True
+
+
+def of_this_thread(number: int) -> bool:
+    """Whether turn `number` was begun in this thread, perhaps in another task or a callback; else False."""
+    if 0 < number <= _State.single:
+        return _State.first == get_ident()
+    return _THREADS.get(number) == get_ident()
 
 
 def current() -> int:
@@ -81,6 +108,16 @@ def again(kept: int) -> int:
 
 
 @contextmanager
+def remembered(numbers: Collection[int]) -> Iterator[None]:
+    """Inside it these turns are not forgotten, though no field has them: they will have them again."""
+    _REMEMBERED.append(numbers)
+    try:
+        yield
+    finally:
+        _REMEMBERED.remove(numbers)
+
+
+@contextmanager
 def of_everybody() -> Iterator[None]:
     """What the block writes belongs to all threads and tasks, and all is its own.
 
@@ -103,9 +140,10 @@ def begin(noted: Callable[[], Iterable[int]]) -> None:
     if number == _EVERYBODY:
         return
     if number != _State.last:
-        _State.several = True
+        _branched()
     if _State.several:
-        _begun(base, (before | {number}).intersection(noted()), thread)
+        known = set(noted()).union(*_REMEMBERED)
+        _begun(base, (before | {number}) & known, thread)
     else:
         _begun(number, before, thread)
 

@@ -24,7 +24,7 @@ from dsim.runtime.launching.shadow_arrays import Mirror, Mirrors
 from dsim.runtime.recording.claims import claim
 from dsim.runtime.recording.pushforward import Pushforward
 from dsim.runtime.recording.tangent_batch import TangentBatch, chunks
-from dsim.runtime.recording.unreached import Unreached
+from dsim.runtime.recording.unreached import RUN, Unreached
 from dsim.runtime.state import turns
 from dsim.runtime.state.notices import overheard, warn
 from dsim.runtime.state.stack import opened
@@ -187,7 +187,7 @@ class RunRecording:
             return  # which is said already
         for f in set(inputs).intersection(self.unreached):
             forms = (form for form, _ in self.program.launches)
-            Unreached(self.outputs[0], forms, (), "the run").gradient(f)
+            Unreached(self.outputs[0], forms, (), RUN).gradient(f)
 
     def values(self) -> list[np.ndarray]:
         """The present values of the outputs."""
