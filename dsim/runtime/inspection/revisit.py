@@ -225,6 +225,8 @@ def _check(tape: TapeRecord) -> None:
 
 def _problem(tape: TapeRecord) -> tuple[str, str] | None:
     if tape.ended is None:
+        if tape.entries and not tape.is_open:
+            return "the block of this tape ended with an error, so it has no gradient", "run the block again"
         return "the block of this tape has not ended", "leave the `with` block first"
     if tape.outer is not None and tape.outer.is_differentiated:
         advice = "compute the gradient again inside the outer block"
@@ -267,9 +269,15 @@ def _changed(tape: TapeRecord, field: Any, form: Form | None) -> Diagnostic:
         by, span = f"by `{form.kernel.name}`", form.kernel.origin.span
     if isinstance(field.root, Mirror):
         message = "a NumPy array that this tape's kernels read may have changed since the block's end"
-    elif span is None and field.derivative and field.root is tape.loss.root:
+    elif span is None and field.derivative and _by_the_sweep(tape, field, form):
         message = f"the backward pass of this block changed {field.quoted}, which a tape inside it reads"
         advice = "use the gradients that it left in the fields, or run the block again"
     else:
         message = f"{field.quoted} was changed {by} after the tape's block, and its values there are needed"
     return Diagnostic("overwritten", message, span, "this one" if span else "", help=advice)
+
+
+def _by_the_sweep(tape: TapeRecord, gradient: Any, form: Form | None) -> bool:
+    """Whether the backward pass of the block has changed `gradient`, and nobody else since."""
+    when = gradient.changed if form is None else form.ran
+    return gradient.root is tape.loss.root or when < tape.swept

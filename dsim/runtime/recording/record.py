@@ -48,6 +48,8 @@ class TapeRecord(Context):
         Gradients that the block itself wrote, and copies of them.
     ended : int or None
         The end of the block, on the write clock.
+    swept : int
+        The end of the backward pass with which the block ended, on the same clock, if tapes were inside it.
     goes_back : object or None
         Who makes it go backwards, at present.
     lost : frozenset of Field
@@ -71,6 +73,7 @@ class TapeRecord(Context):
     inner_results: frozenset[Field] = frozenset()
     left: Sequence[tuple[Field, Field]] = ()
     ended: int | None = None
+    swept: int = 0
     goes_back: object | None = None
     result: np.ndarray | None = None
     lost: frozenset[Field] = frozenset()

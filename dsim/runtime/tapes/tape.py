@@ -29,6 +29,7 @@ from dsim.runtime.saving import overwrite_messages
 from dsim.runtime.saving.snapshots import Report
 from dsim.runtime.state.interruption import undisturbed
 from dsim.runtime.state.stack import opened
+from dsim.runtime.state.write_clock import CLOCK
 from dsim.runtime.sweeping.sweep import Observer, TapeSweep
 from dsim.runtime.tapes.ahead import AheadRecorder
 from dsim.runtime.tapes.loops import bytes_of
@@ -233,7 +234,7 @@ class Tape(AheadRecorder):
         try:
             self.left = sweep.run()
         finally:
-            self.goes_back = None
+            self._has_gone_back()
         if self.profiled is not None and not sweep.reaches:
             self.profiled.unreached()
         if self._recorder is not None:
@@ -242,6 +243,11 @@ class Tape(AheadRecorder):
             leftover.note(self, self._sums, left)
         if self._trajectories:
             self.finish_trajectories()
+
+    def _has_gone_back(self) -> None:
+        self.goes_back = None
+        if self.inner_results:
+            self.swept = CLOCK.tick()
 
     # -- queries after the block
 

@@ -205,6 +205,27 @@ def test_a_gradient_that_its_own_backward_pass_changed():
     assert "help: use the gradients that it left in the fields" in said
 
 
+def test_a_gradient_of_an_inner_loss_that_its_own_backward_pass_changed():
+    x, y, z = single("x"), single("y"), single("z")
+    x[None] = 2.0
+
+    @ti.kernel
+    def square():
+        y[None] += x[None] ** 2
+
+    @ti.kernel
+    def cube():
+        z[None] += x[None] ** 3
+
+    with ti.Tape(y) as tape, ti.Tape(z):
+        square()
+        cube()
+    said = refused(tape)
+    assert "the backward pass of this block changed `z.grad`, which a tape inside it reads" in said
+    z.grad[None] = 5.0
+    assert "`z.grad` was changed from Python after the tape's block" in refused(tape)
+
+
 def test_values_that_python_changed():
     for change in (
         lambda x: x.fill(1.0),
@@ -287,7 +308,7 @@ def test_after_an_exception():
     with pytest.raises(ZeroDivisionError):
         within(tape, cube, lambda: 1 / 0)
     assert len(tape.calls) == 1
-    with pytest.raises(ti.GradientError, match="has not ended"):
+    with pytest.raises(ti.GradientError, match="block of this tape ended with an error, so"):
         tape.backward()
 
 
