@@ -202,4 +202,6 @@ def copied(target: Any, source: Any) -> None:
 
 def kind_of(value: object) -> str:
     """The kind of a value that is not a field, for messages."""
+    if isinstance(value, Component):
+        return "a component of a field"
     return "a NumPy array" if isinstance(value, np.ndarray) else type(value).__name__

@@ -128,13 +128,14 @@ class Operation(ByName):
         outputs = (out,) if single else tuple(out)
         for n, given in enumerate(outputs):
             if not isinstance(given, Field | np.ndarray):
-                raise self._refused(f"writes to fields and arrays, and `out` is {kind_of(given)}")
+                raise self._refused_target(given)
             if has_mask(given):
                 raise self._refused("writes to plain arrays, and `out` is a masked one", "pass its `.data`")
             if isinstance(given, np.ndarray) and not given.flags.writeable:
                 raise self._refused("writes to `out`, and the array is read-only", "pass a copy")
             if any(given is other for other in outputs[:n]):
-                raise self._refused("has two results, and `out` names one field twice")
+                advice = "pass a field of its own for each result"
+                raise self._refused("has two results, and `out` names one field twice", advice)
         if opened():
             self._inside(inputs, attributes, outputs, single)
         else:
@@ -146,7 +147,8 @@ class Operation(ByName):
         try:
             bound = self.host.signature.bind(*args, **named)
         except TypeError as wrong:
-            raise self._refused(f"cannot be called like this: {wrong}") from None
+            advice = f"its parameters are `{self.host.signature}`, and `out=` for its result"
+            raise self._refused(f"cannot be called like this: {wrong}", advice) from None
         bound.apply_defaults()
         for name, value in bound.kwargs.items():
             if isinstance(value, Field | Component | TracedArray):
@@ -254,6 +256,12 @@ class Operation(ByName):
         except TypeError:  # an attribute that may change
             return make()
         return kept(youngest((*inputs, *outputs)).operations, key, make)
+
+    def _refused_target(self, given: Any) -> LaunchTypeError:
+        advice = "pass a field of its own"
+        if isinstance(given, Component):
+            advice += ", and copy it: `component.copy_from(x)`"
+        return self._refused(f"writes to fields and arrays, and `out` is {kind_of(given)}", advice)
 
     def _refused(self, why: str, advice: str = "") -> LaunchTypeError:
         message = f"`{self.__name__}` {why}"

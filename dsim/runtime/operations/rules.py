@@ -163,7 +163,8 @@ class HostFunction:
         got = len(found) if isinstance(found, tuple | list) else 1
         if got != count or not isinstance(found, tuple | list):
             what = "result" if rule.kind == "jvp" else "input"
-            raise self.wrong(rule, f"gives {_counted(got, 'array')} for {_counted(count, what)}")
+            advice = f"return one array for each {what}, as a tuple; None stands for zeros"
+            raise self.wrong(rule, f"gives {_counted(got, 'array')} for {_counted(count, what)}", advice)
         return list(found)
 
     # -- Jacobians
@@ -179,7 +180,8 @@ class HostFunction:
                 message = (
                     f"gives a matrix of shape {tuple(matrix.shape)} for input {n}, of which it is {wanted}"
                 )
-                raise self.wrong(rule, message)
+                advice = "its rows are the numbers of the result, its columns those of the input"
+                raise self.wrong(rule, message, advice)
         return made
 
     def _ahead(self, rule: HostRule, call: RuleCall, tangents: Sequence[Any]) -> Any:
@@ -211,7 +213,8 @@ class HostFunction:
 
     def misshapen(self, kind: str, shape: tuple[int, ...], wanted: tuple[int, ...]) -> LaunchTypeError:
         """The error about the shape of what a rule returned."""
-        return self.wrong(self.rule(kind), _shapes(shape, "a derivative", wanted))
+        advice = "a derivative has the shape of what it is the derivative of"
+        return self.wrong(self.rule(kind), _shapes(shape, "a derivative", wanted), advice)
 
     def results(self, found: Any, like: Sequence[np.ndarray], single: bool) -> list[np.ndarray]:
         """What the function returned, as arrays that can be written to `like`."""
@@ -232,14 +235,16 @@ class HostFunction:
         """`value` as an array that can be written to `like`."""
         array = np.asarray(value)
         if array.shape != like.shape:
-            raise self.wrong(rule, _shapes(array.shape, what, like.shape))
+            advice = f"pass a field or an array of shape {array.shape}"
+            if rule is not None:
+                advice = "a derivative has the shape of what it is the derivative of"
+            raise self.wrong(rule, _shapes(array.shape, what, like.shape), advice)
         if array.dtype.kind == "c":
             advice = "give real and imaginary parts, as a last axis of 2: `np.stack([z.real, z.imag], -1)`"
             raise self.wrong(rule, f"gives complex numbers for {what}: fields have none", advice)
         if not np.can_cast(array.dtype, like.dtype, "same_kind"):
-            raise self.wrong(
-                rule, f"gives numbers of type {array.dtype} for {what}, which holds {like.dtype}"
-            )
+            message = f"gives numbers of type {array.dtype} for {what}, which holds {like.dtype}"
+            raise self.wrong(rule, message, f"convert them: `.astype(np.{like.dtype})`")
         return array
 
 

@@ -180,6 +180,9 @@ REFUSED = {
     "gives 2 arrays, and `out` is one field": lambda a, x: ds.operations.eigh(np.eye(2), out=x),
     "has two results, and `out` names one field twice": lambda a, x: scaled(a, out=(x, x)),
     "writes to fields and arrays, and `out` is list": lambda a, x: scaled(a, out=([1.0],)),
+    "(?s)`out` is a component of a field.*help: pass a field of its own, and copy": lambda a, x: scaled(
+        a, out=_component()
+    ),
     "is not differentiated by `power`, which is Field": lambda a, x: scaled(a, power=x, out=x),
     "takes fields, arrays and numbers, not str": lambda a, x: scaled("a", out=x),
     "cannot be called like this: missing a required argument: 'a'": lambda a, x: scaled(out=x),
@@ -198,6 +201,7 @@ def test_refused_calls(message, inside):
     with pytest.raises(ds.LaunchTypeError, match=message) as error:
         _called(REFUSED[message], a, x, loss if inside else None)
     assert "help: " in str(error.value)
+    assert "compare the call with the definition" not in str(error.value)
 
 
 def _called(call, a, x, loss):

@@ -242,8 +242,9 @@ def test_a_rule_that_is_another_one_when_traced():
 def test_a_derivative_of_the_wrong_shape(value):
     square, a, x = _square(), made([1.0, 2.0]), room(2)
     square.vjp(lambda a, /, *, adjoint: value)
-    with pytest.raises(ds.LaunchTypeError, match="the vjp of `square` gives an array of shape"):
+    with pytest.raises(ds.LaunchTypeError, match="the vjp of `square` gives an array of shape") as error:
         _taped(lambda: square(a, out=x), x)
+    assert "help: a derivative has the shape of what it is the derivative of" in str(error.value)
 
 
 def test_a_derivative_of_the_wrong_shape_when_traced():
@@ -261,8 +262,9 @@ def test_one_derivative_for_two_inputs():
 
     product.vjp(lambda a, b, /, *, adjoint: adjoint * b)
     a, x = made([1.0, 2.0]), room(2)
-    with pytest.raises(ds.LaunchTypeError, match="the vjp of `product` gives 1 array for 2 inputs"):
+    with pytest.raises(ds.LaunchTypeError, match="the vjp of `product` gives 1 array for 2 inputs") as error:
         _taped(lambda: product(a, 2.0, out=x), x)
+    assert "help: return one array for each input, as a tuple; None stands for zeros" in str(error.value)
 
 
 def test_none_stands_for_zero(rng):
