@@ -31,11 +31,6 @@ def quotient(t: Term, y: Term) -> Term:
     return t.op("div_strong", y)
 
 
-def _by_divisor(z: Term, y: Term, t: Term) -> Term:
-    """``-z / y * t`` for a quotient `z` by `y`, in an order that seldom leaves the range of the type."""
-    return (-z).op("mul_div_strong", t, y)
-
-
 def _cast(x: Term, z: Term, t: Term) -> Term:
     """Casts a tangent from the argument's type to the result's, an adjoint the other way."""
     return t.cast(z.type if t.type == x.type else x.type)
@@ -109,7 +104,7 @@ ARITHMETIC: tuple[Primitive, ...] = (
         "TT->T",
         "F",
         "{0} / {1}",
-        (lambda x, y, z, t: quotient(t, y), lambda x, y, z, t: _by_divisor(z, y, t)),
+        (lambda x, y, z, t: quotient(t, y), lambda x, y, z, t: (-z).op("mul_div_strong", t, y)),
         domain=(ANY, POSITIVE),
         lowering=Instruction("fdiv", "fdiv"),
         cost=4,
@@ -153,7 +148,7 @@ ARITHMETIC: tuple[Primitive, ...] = (
         "TT->T",
         "F",
         "div_strong({0}, {1})",
-        (lambda t, y, z, s: quotient(s, y), lambda t, y, z, s: _by_divisor(z, y, s)),
+        (lambda t, y, z, s: quotient(s, y), lambda t, y, z, s: safe(quotient(-s, y), z)),
         domain=(POSITIVE, POSITIVE),
         cost=5,
         pole=_by_zero,
@@ -166,7 +161,7 @@ ARITHMETIC: tuple[Primitive, ...] = (
         (
             lambda p, t, y, z, s: s.op("mul_div_strong", t, y),
             lambda p, t, y, z, s: p.op("mul_div_strong", s, y),
-            lambda p, t, y, z, s: _by_divisor(z, y, s),
+            lambda p, t, y, z, s: safe(quotient(-s, y), z),
         ),
         domain=(ANY, POSITIVE, POSITIVE),
         cost=6,

@@ -199,9 +199,10 @@ def test_constants_fold_to_what_running_gives(row: Primitive) -> None:
         ("powi", (0.0, 0), 0, 0.0),
         ("mul_strong", (math.inf, 0.0), 1, math.inf),
         ("div_strong", (0.0, 2.0), 0, 0.5),
-        ("div_strong", (0.0, 2.0), 1, 0.0),
+        ("div_strong", (0.0, 0.0), 1, 0.0),
         ("mul_div_strong", (math.inf, 0.0, 2.0), 0, 0.0),
         ("mul_div_strong", (3.0, 0.0, 2.0), 1, 1.5),
+        ("mul_div_strong", (3.0, 0.0, 0.0), 2, 0.0),
     ],
 )
 def test_ties_and_edges(op: str, point: tuple, which: int, expected: float) -> None:

@@ -5,13 +5,13 @@ Arrays, sparse matrices, and containers of them are copied. Other objects are co
 
 from __future__ import annotations
 
+import sys
 from collections import deque
 from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
 
 from dsim.runtime.operations.reach import Marks
 
@@ -68,7 +68,8 @@ def marked(given: Mapping[str, Any], names: frozenset[str]) -> tuple[Any, ...]:
 
 
 def _copied(value: Any, depth: int) -> Any:
-    if isinstance(value, np.ndarray) or issparse(value):
+    sparse = sys.modules.get("scipy.sparse")  # which takes long to import, and has made what is sparse
+    if isinstance(value, np.ndarray) or (sparse is not None and sparse.issparse(value)):
         return value.copy()
     return value if depth > _DEEPEST else _container(value, depth + 1)
 
