@@ -198,7 +198,7 @@ def _let(ctx: Reversal, s: Let, env: Env, bars: Adjoints) -> None:
     b = ctx.builder
     terms = [b.term(swap(a, env)) for a in s.args]
     row = TABLE[s.op]
-    strong = s.var in ctx.unchosen and not row.unit
+    strong = s.var in ctx.unchosen and not row.guarded
     terms += [b.term(env[s.var]), b.term(const(1, s.var.type) if strong else bar)]
     products: list[Atom] = []
     for times, arg in zip(row.times, s.args, strict=True):

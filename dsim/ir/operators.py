@@ -28,7 +28,7 @@ def safe(p: Term, t: Term) -> Term:
 
 def quotient(t: Term, y: Term) -> Term:
     """``t / y``, but 0 where `t` is 0: the product for the partial ``1 / y``, which may be infinite."""
-    return t.op("div_strong", y)
+    return safe(1 / y, t) if isinstance(y.atom, Const) else t.op("div_strong", y)
 
 
 def _cast(x: Term, z: Term, t: Term) -> Term:
@@ -70,7 +70,7 @@ ARITHMETIC: tuple[Primitive, ...] = (
         (lambda x, y, z, t: t, lambda x, y, z, t: t),
         domain=(ANY, ANY),
         lowering=Instruction("fadd", "add"),
-        unit=True,
+        guarded=True,
         commutative=True,
         reduction="add",
         full_width=True,
@@ -83,7 +83,7 @@ ARITHMETIC: tuple[Primitive, ...] = (
         (lambda x, y, z, t: t, lambda x, y, z, t: -t),
         domain=(ANY, ANY),
         lowering=Instruction("fsub", "sub"),
-        unit=True,
+        guarded=True,
         reduction="add",
         full_width=True,
     ),
@@ -109,8 +109,11 @@ ARITHMETIC: tuple[Primitive, ...] = (
         lowering=Instruction("fdiv", "fdiv"),
         cost=4,
         pole=_by_zero,
+        guarded=True,
     ),
-    Primitive("neg", "T->T", "FI", "-{0}", (lambda x, z, t: -t,), domain=(ANY,), unit=True, full_width=True),
+    Primitive(
+        "neg", "T->T", "FI", "-{0}", (lambda x, z, t: -t,), domain=(ANY,), guarded=True, full_width=True
+    ),
     Primitive(
         "floordiv",
         "TT->T",
@@ -177,7 +180,7 @@ ARITHMETIC: tuple[Primitive, ...] = (
         TIE,
         ((-2.0, 0.0), (0.5, 2.0)),
         spelling=Spelling("max", "The greatest argument, entry by entry.", numpy=("maximum",)),
-        unit=True,
+        guarded=True,
         reduction="max",
         full_width=True,
     ),
@@ -190,7 +193,7 @@ ARITHMETIC: tuple[Primitive, ...] = (
         TIE,
         ((-2.0, 0.0), (0.5, 2.0)),
         spelling=Spelling("min", "The least argument, entry by entry.", numpy=("minimum",)),
-        unit=True,
+        guarded=True,
         reduction="min",
         full_width=True,
     ),
@@ -205,7 +208,7 @@ ARITHMETIC: tuple[Primitive, ...] = (
         spelling=Spelling(
             "abs", "The absolute value of `x`; its derivative at 0 is 0.", ("fabs",), ("abs", "absolute")
         ),
-        unit=True,
+        guarded=True,
         full_width=True,
     ),
     Primitive(
@@ -216,7 +219,7 @@ ARITHMETIC: tuple[Primitive, ...] = (
         (None, lambda c, x, y, z, t: select(c, t, 0), lambda c, x, y, z, t: select(c, 0, t)),
         domain=((0.0, 1.0), ANY, ANY),
         spelling=Spelling("select", "`yes` where `cond` holds, else `no`.", numpy=("where",)),
-        unit=True,
+        guarded=True,
         full_width=True,
     ),
 )
@@ -252,7 +255,7 @@ TRUTH: tuple[Primitive, ...] = (
         'cast({0}, "{to}")',
         (_cast,),
         domain=(ANY,),
-        unit=True,
+        guarded=True,
         full_width=True,
         ends=Ends("an integer from here on", "keep the number a float where its change is to count"),
     ),
@@ -276,7 +279,7 @@ TRUTH: tuple[Primitive, ...] = (
         "{0}",
         (lambda x, z, t: t,),
         domain=(ANY,),
-        unit=True,
+        guarded=True,
         kept=True,
         full_width=True,
     ),

@@ -118,8 +118,9 @@ class Primitive:
         Its approximate cost in simple instructions.
     pole : callable or None
         Whether value or derivative can be infinite or NaN for finite values of the arguments; None if never.
-    unit : bool
-        Whether its partials are -1, 0 or 1 for all arguments.
+    guarded : bool
+        Whether its products are 0 where `t` is 0, for all arguments: its partials are -1, 0 or 1, or its row
+        sees to it.
     ends : Ends or None
         The message for a primitive without a derivative where people may expect one.
     kept : bool
@@ -144,7 +145,7 @@ class Primitive:
     lowering: Lowering | None = field(default=None, kw_only=True)
     cost: int = field(default=1, kw_only=True)
     pole: Callable[[tuple[Atom, ...]], bool] | None = field(default=None, kw_only=True)
-    unit: bool = field(default=False, kw_only=True)
+    guarded: bool = field(default=False, kw_only=True)
     ends: Ends | None = field(default=None, kw_only=True)
     kept: bool = field(default=False, kw_only=True)
     commutative: bool = field(default=False, kw_only=True)

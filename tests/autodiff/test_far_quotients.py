@@ -59,6 +59,19 @@ def test_the_logarithm_of_a_sigmoid(dtype, at):
         np.testing.assert_allclose(found, [1.0], rtol=1e-5)
 
 
+def test_a_quotient_that_a_selection_guards():
+    x, loss = ds.field(ds.f64, 3, needs_grad=True), ds.field(ds.f64, (), needs_grad=True)
+    x.from_numpy(np.array([1e160, 1e160, 0.0]))
+
+    @ds.kernel
+    def run():
+        for i in range(1, 3):
+            loss[None] += ds.select(x[i] > 0.0, x[0] / x[i], 0.0)
+
+    for found in both(run, x, loss):
+        np.testing.assert_allclose(found, [1e-160, -1e-160, 0.0], rtol=1e-9)
+
+
 def test_softmax_of_large_numbers():
     x, loss = ds.field(ds.f32, 3, needs_grad=True), ds.field(ds.f32, (), needs_grad=True)
     s = ds.field(ds.f32, (), needs_grad=True)
