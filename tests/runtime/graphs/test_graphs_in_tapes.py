@@ -170,7 +170,7 @@ def test_a_failed_launch_leaves_the_tape_without_gradient():
     with pytest.raises(ti.KernelAssertionError, match="an assertion failed"), ti.ad.Tape(y):
         g()
     with (
-        pytest.raises(ti.GradientError, match="half a launch"),
+        pytest.raises(ti.GradientError, match="half of it has"),
         ti.ad.Tape(y),
         pytest.raises(ti.KernelAssertionError),
     ):
