@@ -4,6 +4,7 @@ import gc
 import os
 import threading
 import weakref
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -158,12 +159,7 @@ def test_nor_does_a_pause_in_between_change_where_it_begins():
 def test_nor_does_a_view_that_shows_the_best():
     x, y, run = quadratic()
     shown = threading.Event()
-
-    class View:
-        def update(self):
-            shown.set()
-
-    first = works(run, x, y, view=View())
+    first = works(run, x, y, view=SimpleNamespace(update=shown.set))
     assert shown.wait(60)
     second = ds.optimize(run, x, y, method="Adam", steps=3, progress=False)
     np.testing.assert_array_equal(second.history["loss"], first.history["loss"][:4])
