@@ -38,11 +38,12 @@ class System(Protocol):
         What the solving function is called.
     unknown, wrt : tuple of Field
         The unknowns, and what they depend on.
-    beside : frozenset of Field
-        What else the solving function wrote.
+    read, beside : frozenset of Field
+        What the solving function read, and what else it wrote.
     """
 
     name: str
+    read: frozenset[Field]
     beside: frozenset[Field]
     unknown: tuple[Field, ...]
     wrt: tuple[Field, ...]
@@ -61,6 +62,10 @@ class System(Protocol):
 
     def push(self, label: str, active: Sequence[Field]) -> None:
         """Computes the tangents of the unknowns from those of `active`, some of `wrt`."""
+        ...
+
+    def cut(self, label: str, derivatives: Mapping[Field, Field]) -> None:
+        """Sets the derivatives of the unknowns to 0, where nothing that they depend on varies."""
         ...
 
 

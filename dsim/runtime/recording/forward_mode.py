@@ -201,14 +201,18 @@ class ForwardMode(Context):
         system.refuse_missing(self._active.__contains__)
         self._hidden.discard(system.unknown)
         active = [f for f in system.wrt if f in self._active]
-        if not active:
+        if active or not self._active.isdisjoint(system.read):
+            self._hidden.add(system.beside.difference(system.wrt, system.unknown), system.name)
+        if not active and self._active.isdisjoint(system.unknown):
             return
         self._claim(system.unknown)
         for f in system.unknown:
             self._companion(f, True)
         with outside(self):
-            system.push(self._label, active)
-        self._hidden.add(system.beside.difference(system.wrt, system.unknown), system.name)
+            if active:
+                system.push(self._label, active)
+            else:
+                system.cut(self._label, {f: f.scratch((*f.derivative, self._label)) for f in system.unknown})
         self._active.update(system.unknown)
         self._tangents.clear()
 

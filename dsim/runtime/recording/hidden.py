@@ -84,6 +84,13 @@ class HiddenResults(dict[Field, _Writer]):
         self.update(copied)
 
 
+def half_recorded() -> GradientError:
+    """The error of a record whose program continued after a launch had failed."""
+    message = "a launch inside the tape failed, and the program went on: half of it has no gradient"
+    advice = "let the error leave the `with` block"
+    return GradientError(Diagnostic("not-differentiable", message, help=advice))
+
+
 def _replaced(form: Form, key: MemoryKey, field: Field) -> bool:
     """Whether every launch stores to all elements of a field."""
     whole = tuple((0, n) for n in field.full_shape)

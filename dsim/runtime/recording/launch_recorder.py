@@ -11,7 +11,7 @@ from collections.abc import Set as AbstractSet
 from threading import get_ident
 from typing import Any, Self
 
-from dsim.diagnostics import Diagnostic, GradientError
+from dsim.diagnostics import Diagnostic
 from dsim.ir.nodes import Accumulate
 from dsim.runtime.fields.fields import Field
 from dsim.runtime.launching.contexts import Args, System
@@ -19,7 +19,7 @@ from dsim.runtime.launching.forms import AdjointForm, Form
 from dsim.runtime.recording import cut_messages
 from dsim.runtime.recording.claims import claim, clear_foreign, refuse_needed, refused_in_forward_mode
 from dsim.runtime.recording.declared_reads import WriteLog
-from dsim.runtime.recording.hidden import HiddenResults
+from dsim.runtime.recording.hidden import HiddenResults, half_recorded
 from dsim.runtime.recording.output_reads import OutputReads
 from dsim.runtime.recording.record import TapeRecord
 from dsim.runtime.saving import overwrite_messages
@@ -252,42 +252,39 @@ class LaunchRecorder(TapeRecord):
         """Records that fields hold a solution, if what it depends on varies."""
         if self.open_loop is not None and self.outer is not None:
             self.open_loop.log.called(Told(system))
-        varies = any(map(self.varies, system.wrt))
-        if varies and self._custom is not None and self._custom.tangents:
-            raise refused_in_forward_mode(
-                f"`{system.name}` solves equations in `{self._custom.name}`", "solve them"
-            )
+        depends = tuple(filter(self.varies, system.wrt))
         if self._custom is None:
             system.refuse_missing(self.varies)
             self._hidden.discard(system.unknown)
-        if varies and self._custom is None:
-            active = (*system.unknown, *filter(self.varies, system.wrt))
+            self._add_solution(system, depends)
+        elif depends and self._custom.tangents:
+            did = f"`{system.name}` solves equations in `{self._custom.name}`"
+            raise refused_in_forward_mode(did, "solve them")
+        super().solved(system)
+
+    def _add_solution(self, system: System, depends: tuple[Field, ...]) -> None:
+        """Adds a solution that depends on these fields, which vary; on none if it only replaces a guess."""
+        self._watched.clear()
+        active = (*system.unknown, *depends)
+        if any(map(self.varies, (*depends, *system.read))):
+            self._hidden.add(system.beside.difference(active), system.name)
+        if any(map(self.varies, active)):
             if self.clears:
                 clear_foreign(self, active, "bar")
             claim(self, [f.root for f in active], "bar")
-            self._hidden.add(system.beside.difference(active), system.name)
             self._active.update(system.unknown)
-            self._watched.clear()
-            self._add(Solved(system.name, system.launches(), active, system.pull))
-        super().solved(system)
+            launches, pull = (system.launches(), system.pull) if depends else ((), system.cut)
+            self._add(Solved(system.name, launches, active, pull))
 
     def failed(self, name: str, written: Collection[Field]) -> None:
         """What it wrote has no derivative."""
-        self._hidden.add(written, name, failed=True)
         self._watched.clear()
+        self._hidden.add(written, name, failed=True)
 
     def refuse_failed(self) -> None:
-        """Refuses to differentiate what was recorded when a launch of it failed.
-
-        Raises
-        ------
-        GradientError
-            When one did, and the program continued.
-        """
+        """Raises a `GradientError` if a launch failed, and the program continued."""
         if self._failed:
-            message = "a launch inside the tape failed, and the program went on: half of it has no gradient"
-            advice = "let the error leave the `with` block"
-            raise GradientError(Diagnostic("not-differentiable", message, help=advice))
+            raise half_recorded()
 
     def refuse_hidden(self, outputs: Sequence[Field]) -> None:
         """Refuses outputs whose derivative is not known; see `HiddenResults`."""

@@ -63,7 +63,9 @@ class EquationSystem:
         How linear equations with the Jacobian are solved.
     """
 
-    beside: frozenset[Field] = frozenset()  # what else a person's function wrote
+    # What a person's function read, and what it wrote besides the unknowns.
+    read: frozenset[Field] = frozenset()
+    beside: frozenset[Field] = frozenset()
 
     def __init__(
         self, name: str, residual: Run, result: Fields, unknown: Fields, wrt: Fields, solver: Solver
@@ -216,11 +218,15 @@ class EquationSystem:
             opened()[-1].solved(
                 EquationSystem(self.name, transposed, results, multipliers, depends, self._solver)
             )
-        for f in self.unknown:
-            dispatch(host_kernels.form(host_kernels.Fill, bars[f]), (0.0,) * f.numbers)
+        self.cut(label, bars)
         pulled = self._adjoints(multipliers, number)
         targets = [f for f in self.wrt if f in bars]
         field_copies.add([bars[f] for f in targets], [pulled[f] for f in targets])
+
+    def cut(self, label: str, derivatives: Mapping[Field, Field]) -> None:
+        """Sets the derivatives of the unknowns to 0: those of what they were before, a first guess."""
+        for f in self.unknown:
+            dispatch(host_kernels.form(host_kernels.Fill, derivatives[f]), (0.0,) * f.numbers)
 
     def _adjoints(self, multipliers: Fields, number: int) -> Mapping[Field, Field]:
         """The adjoints of the unknowns and of `wrt` for these of the residual; fields are put back."""
@@ -292,6 +298,8 @@ def _push_inner(system: System, label: str, vary: set[Field]) -> None:
     if given:
         system.push(label, given)
         vary.update(system.unknown)
+    else:
+        system.cut(label, {f: f.scratch((*f.derivative, label)) for f in system.unknown})
 
 
 class _ResidualRecord(InputRecorder):

@@ -31,13 +31,14 @@ class _Unseen(Stopped):
 
     Attributes
     ----------
-    written : set of Field
-        What it writes.
+    written, read : set of Field
+        What it writes, and what it reads.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.written: set[Field] = set()
+        self.read: set[Field] = set()
 
     def launch(self, form: Form, args: Args) -> Args:
         """The same launch without derivatives."""
@@ -46,10 +47,12 @@ class _Unseen(Stopped):
             self.written.difference_update({*form.fields.values()}.difference(form.written))
         else:
             self.written.update(form.written)
+            self.read.update(form.loads.fields)
         return super().launch(form, args)
 
     def element_read(self, field: Field) -> None:
-        """Nothing: the derivative does not pass through here."""
+        """Notes the field: the derivative does not pass through here."""
+        self.read.add(field)
 
 
 class Implicit(ByName):
@@ -71,6 +74,7 @@ class Implicit(ByName):
                 result = runs.call(self.function, *args, **named)
             system = self._system.again()
             system.launches()  # while Python and arrays have the numbers of this solution
+            system.read = frozenset(unseen.read)
             system.beside = frozenset(unseen.written.difference(system.unknown))
             opened()[-1].solved(system)
         except BaseException:
