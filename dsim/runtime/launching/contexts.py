@@ -223,7 +223,17 @@ class Context:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.pop()
+        try:
+            self.pop()
+            self.closed()
+        except KeyboardInterrupt:
+            self.abandon()
+            raise
+
+    def abandon(self) -> None:
+        """Leaves the stack and releases what it held, whatever of this was done before Ctrl-C came."""
+        if self.is_open:
+            self.pop()
         self.closed()
 
     def closed(self) -> None:

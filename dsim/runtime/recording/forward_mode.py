@@ -130,13 +130,17 @@ class ForwardMode(Context):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.pop()
         try:
-            if kind is None:
-                self._leave()
-            self._clear_seeds()
-        finally:
-            self.closed()
+            self.pop()
+            try:
+                if kind is None:
+                    self._leave()
+                self._clear_seeds()
+            finally:
+                self.closed()
+        except KeyboardInterrupt:
+            self.abandon()
+            raise
 
     def _leave(self) -> None:
         """Moves tangents to the companions that the user reads."""

@@ -199,6 +199,7 @@ class Tape(AheadRecorder):
                         self._recorder = None  # it refers to this tape as the enclosing one
                     undisturbed((self.closed,))
         except KeyboardInterrupt as stop:
+            self.abandon()
             raise left(stop) from None
         except BaseException as failure:
             trimmed(failure)
