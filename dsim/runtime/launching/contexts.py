@@ -53,7 +53,7 @@ class System(Protocol):
         ...
 
     def refuse_missing(self, varies: Callable[[Field], bool]) -> None:
-        """Refuses a residual that reads what varies and is not in `wrt`."""
+        """Refuses a residual that reads what varies beside `wrt`, and a function that writes to `wrt`."""
         ...
 
     def pull(self, label: str, bars: Mapping[Field, Field]) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from dsim.diagnostics import Diagnostic, GradientError
+from dsim.diagnostics.places import caller
 from dsim.runtime.checking import runs
 from dsim.runtime.checking.replays import Recorder, undone
 from dsim.runtime.fields.fields import Field, zeros_like
@@ -117,13 +118,18 @@ class EquationSystem:
         return self._program
 
     def refuse_missing(self, varies: Callable[[Field], bool]) -> None:
-        """Refuses a residual that reads what varies and is not in `wrt`.
+        """Refuses a residual that reads what varies beside `wrt`, and a function that writes to `wrt`.
 
         Raises
         ------
         GradientError
-            When it does.
+            When one does.
         """
+        for f in self.wrt:
+            if f in self.beside and varies(f):
+                message = f"`{self.name}` writes to {f.quoted}, which is in `wrt=`: that has no derivative"
+                advice = f"write to {f.quoted} before the call of `{self.name}`"
+                raise GradientError(Diagnostic("not-differentiable", message, caller(), help=advice))
         known = {*self.unknown, *self.wrt}
         for _, inner in self._recorded().systems:
             inner.refuse_missing(varies)

@@ -116,8 +116,9 @@ def implicit(
     Raises
     ------
     GradientError
-        When the residual depends on a field that varies and that `wrt` does not name; when the linear
-        equations have no solution, or the solver did not find it.
+        When the residual depends on a field that varies and that `wrt` does not name; when the function
+        writes to one that `wrt` names; when the linear equations have no solution, or the solver did not
+        find it.
 
     Notes
     -----

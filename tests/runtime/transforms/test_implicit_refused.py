@@ -42,6 +42,34 @@ def test_what_varies_must_be_named_where_nothing_that_is_named_varies():
         both()
 
 
+def test_the_function_may_not_write_to_what_varies():
+    """Its launches have no derivatives: the gradient by the old numbers would be lost."""
+    s = springs()
+
+    @ti.kernel
+    def double():
+        for i in s.load:
+            s.load[i] *= 2
+
+    def loaded():
+        double()
+        s.iterate()
+
+    solve = ti.implicit(residual=(s.residual, s.r), unknown=s.u, wrt=[s.k, s.load])(loaded)
+    message = "`loaded` writes to `load`, which is in `wrt=`"
+    with pytest.raises(GradientError, match=message) as told, ti.Tape(s.loss):
+        solve()  # here
+    assert "solve()  # here" in str(told.value)
+    with pytest.raises(GradientError, match=message):
+        ti.jacobian(solve, wrt=s.load, out=s.u)
+    with pytest.raises(GradientError, match=message), ti.FwdMode(s.u, s.load, seed=np.ones(4)):
+        solve()
+    s.load.fill(0.1)
+    by_k = ti.jacobian(solve, wrt=s.k, out=s.u)  # the loads are constants
+    double()
+    assert by_k == pytest.approx(ti.jacobian(s.solve, wrt=s.k, out=s.u), rel=1e-12)
+
+
 @pytest.mark.slow
 def test_what_the_solver_wrote_beside_has_no_derivative():
     s = springs()
