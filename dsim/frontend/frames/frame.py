@@ -72,7 +72,6 @@ class Compilation:
     memories: Memories
     language: Language
     buffered: set[tuple[str, str]]  # (function, local) stored in private memories
-    texts: dict[object, FunctionText] = field(default_factory=dict)
     loops: dict[Var, LoopConfig] = field(default_factory=dict)
     printed: list[str] = field(default_factory=list)  # the output of `static_print`
     launch: Var | None = None

@@ -16,6 +16,7 @@ from dsim.diagnostics import Span
 from dsim.frontend.frames.frame import Frame
 from dsim.frontend.frames.scope import DRAWS
 from dsim.frontend.source.problems import RefusedError
+from dsim.frontend.source.source import read
 from dsim.frontend.values.structure import fits, labels, rebuilt, same, scalars
 from dsim.frontend.values.values import Value, describe, is_open, kind_of
 from dsim.ir.nodes import Accumulate, Atom, Block, Call, Print, Rule, Statement, Store, Var
@@ -216,7 +217,7 @@ def _rule(
     body = Block(tuple(found), yields)
     _refuse_effects(f, called, body, drawn, node)
     _refuse_print(f, called, body)
-    return Rule((*params, *seeds, *results), body, _span(f, bound))
+    return Rule((*params, *seeds, *results), body, _span(bound))
 
 
 def _refuse_count(f: Frame, called: Called, results: int, node: ast.AST) -> None:
@@ -290,13 +291,13 @@ def _alike(a: Value, b: Value) -> bool:
 
 
 def _refuse_rule(f: Frame, rule: Any, message: str, help: str) -> NoReturn:
-    f.emit.refuse("not-differentiable", message, help=help, span=_span(f, rule))
+    f.emit.refuse("not-differentiable", message, help=help, span=_span(rule))
 
 
-def _span(f: Frame, func: Any) -> Span:
+def _span(func: Any) -> Span:
     """The span of the name of an inlined func."""
     python = func.__dsim_func__
-    return f.c.texts[getattr(python, "__func__", python)].name_span()
+    return read(getattr(python, "__func__", python)).name_span()
 
 
 def _refuse_effects(f: Frame, called: Called, body: Block, drawn: Value, node: ast.AST) -> None:

@@ -130,20 +130,13 @@ def _unbound(f: Frame, function: Any) -> tuple[types.FunctionType, list[Value]]:
 def _frame(f: Frame, python: types.FunctionType, node: ast.AST, hint: str, path: Path | None = None) -> Frame:
     """The frame in which the body of `python`, called at `node`, is lowered."""
     try:
-        text = text_of(f, python)
+        text = read(python)
     except KernelSyntaxError as error:
         found = error.diagnostics[0]
         f.refuse(found.code, found.message, node, help=found.help)
     inner = Frame(f.c, text, Surroundings(python, path), (*f.inlined, f.span(node)))
     inner.result_hint = hint if hint != "t" else "result"
     return inner
-
-
-def text_of(f: Frame, python: types.FunctionType) -> FunctionText:
-    """The text of a function, read once in a compilation."""
-    if python not in f.c.texts:
-        f.c.texts[python] = read(python)
-    return f.c.texts[python]
 
 
 def _local_frame(f: Frame, function: LocalFunc, node: ast.AST) -> Frame:

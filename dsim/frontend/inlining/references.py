@@ -21,6 +21,7 @@ from dsim.frontend.inlining import funcs
 from dsim.frontend.inlining.callables import Plain
 from dsim.frontend.inlining.signatures import annotated
 from dsim.frontend.source.paths import Surroundings
+from dsim.frontend.source.source import read
 from dsim.frontend.values.indexing import Part
 from dsim.frontend.values.structure import same
 from dsim.frontend.values.types import is_template
@@ -87,7 +88,7 @@ def passed(f: Frame, function: Any, node: ast.Call, held: int) -> Passed | None:
     if given is None:  # another check reports what is wrong with it
         return None
     made = Passed(function.__dsim_func__.__name__, {}, {n: a for n, a in given.items() if n in templates}, {})
-    changed = _changed(funcs.text_of(f, _python(function)[0]).node, templates)
+    changed = _changed(read(_python(function)[0]).node, templates)
     for name, n in given.items():
         root = _root(f, n)
         if name in changed and root is not None:
@@ -115,7 +116,7 @@ def take_back(f: Frame, given: Passed, after: Mapping[str, Value]) -> None:
 def _given(f: Frame, function: Any, node: ast.Call, held: int) -> dict[str, ast.expr] | None:
     """The argument of each parameter, in the order of the call; None when it cannot be determined."""
     python, first = _python(function)
-    spec = funcs.text_of(f, python).node.args
+    spec = read(python).node.args
     names = [a.arg for a in (*spec.posonlyargs, *spec.args)][first + held :]
     given = dict(zip(names, node.args, strict=False))
     for k in node.keywords:
@@ -135,7 +136,7 @@ def _templates(f: Frame, function: Any) -> frozenset[str]:
     ):
         return frozenset()
     python, _ = _python(function)
-    around = Frame(f.c, funcs.text_of(f, python), Surroundings(python))
+    around = Frame(f.c, read(python), Surroundings(python))
     return frozenset(n for n, a in annotated(around, python).items() if is_template(a))
 
 

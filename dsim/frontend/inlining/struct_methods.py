@@ -15,6 +15,7 @@ from dsim.frontend.expressions import local_parts
 from dsim.frontend.expressions.subscripts import root_local
 from dsim.frontend.frames.frame import Frame
 from dsim.frontend.inlining import callables, funcs, references
+from dsim.frontend.source.source import read
 from dsim.frontend.source.struct_types import StructTypeBase
 from dsim.frontend.values.structure import same
 from dsim.frontend.values.types import struct_type
@@ -117,7 +118,7 @@ def _changes_owner(f: Frame, function: Any, kind: StructTypeBase, around: tuple[
     if function in around or not hasattr(function, "__dsim_func__"):
         return False
     python = function.__dsim_func__
-    body, owner = funcs.text_of(f, python).node.body, funcs.owner_of(function)
+    body, owner = read(python).node.body, funcs.owner_of(function)
     if owner in assigned(body):
         return True
     for node in (n for s in body for n in ast.walk(s)):

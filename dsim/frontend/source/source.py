@@ -31,6 +31,11 @@ TEXT = "__dsim_text__"
 # The lines of the file of each function that has a decorator of dsim's, as they were when it was made.
 _LINES: weakref.WeakKeyDictionary[types.FunctionType, list[str]] = weakref.WeakKeyDictionary()
 
+# What was found for a code object, by its `id`, as long as it lives: equal ones may have other annotations. A
+# kernel is lowered once for each choice of settings and templates, and each call of a factory makes it anew.
+_FOUND: dict[int, FunctionText] = {}
+_MOST_FOUND = 1000
+
 
 @dataclass(frozen=True, slots=True)
 class FunctionText:
@@ -111,6 +116,18 @@ def read(function: Callable[..., Any]) -> FunctionText:
     if given is not None:
         return given
     assert isinstance(function, types.FunctionType)
+    code = function.__code__
+    found = _FOUND.get(id(code))
+    if found is None:
+        found = _read(function)
+        if len(_FOUND) >= _MOST_FOUND:
+            _FOUND.clear()
+        _FOUND[id(code)] = found
+        weakref.finalize(code, _FOUND.pop, id(code), None).atexit = False
+    return found
+
+
+def _read(function: types.FunctionType) -> FunctionText:
     seen: list[list[str]] = []
     for lines in _possible_lines(function):
         if not any(lines is other or lines == other for other in seen):

@@ -269,3 +269,26 @@ def test_text_given_to_exec_is_not_there_to_be_read():
         KernelSyntaxError, match="keeps no source for code typed at its prompt or given to `exec`"
     ):
         read(names["k"])
+
+
+def test_a_text_is_found_once_for_a_code():
+    def made(n):
+        def inner(v, m=n):
+            return v + m
+
+        return inner
+
+    assert read(made(1)) is read(made(2))
+    assert read(types.FunctionType(made(1).__code__.replace(), globals())) is not read(made(1))
+
+
+def test_equal_codes_have_their_own_texts(module):
+    """Annotations are no part of a code: the new function's are in the new text."""
+    made, path = module
+    before = made.other
+    assert "def other(v):" in read(before).source.text
+    path.write_text(FIRST.replace("def other(v):", "def other(v: float):"))
+    importlib.reload(made)
+    assert before.__code__ == made.other.__code__
+    assert "def other(v: float):" in read(made.other).source.text
+    assert "def other(v):" in read(before).source.text
