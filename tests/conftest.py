@@ -94,11 +94,11 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
     """Kernels of earlier tests, with their fields, stay in reference cycles: what looks at all slows down."""
     if nextitem is None or unit(nextitem.nodeid) != unit(item.nodeid):
         _set_aside()  # not what the next test shares: it would never be freed
-    elif sum(1 for _ in FORMS) > _ALIVE["forms"] + MORE_FORMS:
+    elif len(FORMS) > _ALIVE["forms"] + MORE_FORMS:
         gc.collect()
     else:
         return
-    _ALIVE["forms"] = sum(1 for _ in FORMS)
+    _ALIVE["forms"] = len(FORMS)
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
-from weakref import ref
 
 from dsim.runtime.launching.forms import FORMS, Form
 from dsim.runtime.recording.record import TapeRecord
@@ -46,7 +45,8 @@ class Trial:
     def __init__(self) -> None:
         self.tapes: Registry[TapeRecord] = Registry()
         # A form that nothing else holds is not to outlive the collections that come in between.
-        self._ran = {ref(form): form.ran for form in FORMS}
+        self._added, self._forms = FORMS.added, FORMS.references()
+        self._ran = [-1 if (form := ref()) is None else form.ran for ref in self._forms]
         self._begin = CLOCK.tick()
         _OPEN.append(self)
 
@@ -68,14 +68,14 @@ class Trial:
         """
         self.close()
         written = {f for f in changed if f.changed >= self._begin}
-        for form in [f for f in FORMS if f.ran >= self._begin]:
+        for form, before in self._ran_since():
             for f in form.written:
                 if f in changed:
                     written.add(f)
                 else:
                     note_ran(form.ran, (f,))
             # The notes go first: what another thread writes from now on is noted anew.
-            form.ran = self._ran.get(ref(form), -1)
+            form.ran = before
         for tape in self.tapes:
             tape.lost |= written
         for f, when in changed.items():
@@ -86,6 +86,13 @@ class Trial:
             for f in changed:
                 f.changed = CLOCK.now
             raise
+
+    def _ran_since(self) -> list[tuple[Form, int]]:
+        """The forms that ran since the beginning, each with the time at which it had run before."""
+        begin = self._begin
+        known = zip(self._forms, self._ran, strict=True)
+        found = [(form, ran) for ref, ran in known if (form := ref()) is not None and form.ran >= begin]
+        return found + [(form, -1) for form in FORMS.newer(self._added) if form.ran >= begin]
 
 
 def since(moment: int, fields: Iterable[Any], own: frozenset[Form]) -> tuple[Any, Form | None] | None:

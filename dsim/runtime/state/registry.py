@@ -10,16 +10,24 @@ T = TypeVar("T")
 
 
 class Registry(Generic[T]):
-    """Objects that compare by identity, in the order in which they were added; it keeps none alive."""
+    """Objects that compare by identity, in the order in which they were added; it keeps none alive.
+
+    Attributes
+    ----------
+    added : int
+        How many were added until now.
+    """
 
     def __init__(self) -> None:
-        refs: dict[weakref.ref[Any], None] = {}
+        refs: dict[weakref.ref[Any], int] = {}  # each with its number
         self._refs = refs
         self._gone = lambda ref: refs.pop(ref, None)
+        self.added = 0
 
     def add(self, item: T) -> None:
         """Adds an object; nothing if it is there."""
-        self._refs[weakref.ref(item, self._gone)] = None
+        self.added += 1
+        self._refs.setdefault(weakref.ref(item, self._gone), self.added)
 
     def discard(self, item: T) -> None:
         """Takes an object away if it is there."""
@@ -33,8 +41,18 @@ class Registry(Generic[T]):
         """Weak references to the objects that are there now."""
         return list(self._refs)  # in one step, as threads see it
 
+    def newer(self, number: int) -> list[T]:
+        """Those that were added after so many, the newest first."""
+        found: list[T] = []
+        for ref in reversed(self.references()):
+            if self._refs.get(ref, self.added) <= number:
+                break
+            if (item := ref()) is not None:
+                found.append(item)
+        return found
+
+    def __len__(self) -> int:
+        return len(self._refs)
+
     def __iter__(self) -> Iterator[T]:
         return iter([item for ref in self.references() if (item := ref()) is not None])
-
-    def __bool__(self) -> bool:
-        return any(True for _ in self)
