@@ -6,6 +6,7 @@ tasks, and work with one field would write there at once.
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Iterable, Sequence
 
@@ -37,7 +38,10 @@ def claim(context: Context, roots: Sequence[Field], last: str) -> None:
         if other.claims != last or other.related(context) or is_aside(other):
             continue
         shared = next((r for r in roots if r in other.claimed), None)
-        if shared is not None:
+        if shared is not None and other.claimed_in not in sys._current_frames():
+            other.over()  # its thread ended inside its block: nobody can leave it any more
+            other.closed()
+        elif shared is not None:
             raise _taken(shared, _WORDS[last], other.claimed_in)
 
 
