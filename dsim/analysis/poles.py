@@ -2,7 +2,8 @@
 
 ``select(y > 0, x / y * w, 0)`` computes both sides. At y = 0 the adjoint of the first one is 0, and so
 must be the adjoints that it propagates; but 0 times an infinite partial is NaN. The same holds for a value
-from before a branch or loop that is used only inside. Reverse mode therefore uses strong products
+from before a branch or loop that is used only inside, and in an adjoint for a partial that a strong product
+multiplies. Reverse mode therefore uses strong products
 (`mul_strong`) between a pole and such a use, and only there, since each costs a comparison. The analysis does
 not follow values through fields, and ignores products and sums that overflow.
 """
@@ -63,6 +64,9 @@ def _used_perhaps(s: Statement) -> Iterator[Var]:
     match s:
         case Let(op="select", args=(_, *sides)):
             yield from (a for a in sides if isinstance(a, Var))
+        case Let(op="mul_strong" | "div_strong" | "mul_div_strong" as op, args=args):
+            given = args[0 if op == "div_strong" else 1]  # where it is 0, the product is 0
+            yield from (a for a in args if a is not given and isinstance(a, Var))
         case If() | For() | While():
             own = parameters(s)
             yield from (v for inner in blocks(s) for v in free(inner) if v not in own)

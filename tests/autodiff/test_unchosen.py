@@ -24,6 +24,9 @@ X_BAR, Y_BAR, X_DOT, Y_DOT = [(m, (d,)) for d in ("bar", "dot") for m in ("x", "
 ONE = sorted(n for n, row in TABLE.items() if row.signature == "T->T" and "F" in row.over and n != "sqrt0")
 TWO = sorted(n for n, row in TABLE.items() if row.signature == "TT->T" and "F" in row.over)
 
+# Where a pole behind another one makes the adjoint of an adjoint infinite, and that meets a partial of 0.
+BEHIND_ANOTHER = {11, 44}
+
 
 def expression(b: Builder, rng: random.Random, known: list[Atom], count: int) -> Atom:
     """A value computed by `count` primitives from those in `known`."""
@@ -87,6 +90,22 @@ def test_what_is_not_chosen_has_no_gradient(seed: int) -> None:
         buffers = {X.key: x.copy(), Y.key: np.array(0.0), X_DOT: np.eye(4)[n], Y_DOT: np.array(0.0)}
         run(tangent, buffers, ())
         assert buffers[Y_DOT] == right[n]
+
+
+@pytest.mark.parametrize("seed", sorted({*range(150)} - BEHIND_ANOTHER))
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_nor_has_its_adjoint(seed: int) -> None:
+    """Reverse over reverse: the adjoints of what an adjoint multiplies by an adjoint that is 0."""
+    rng = np.random.default_rng(seed)
+    x = np.array([*rng.choice([0.0, -1.0, 1.0, 2.0, 1e3, -1e3], 3), rng.choice([0.0, 1.0, -1.0])])
+    adjoint = number(reverse(kernel(seed), ACTIVE).kernel)
+    second = reverse(adjoint, ACTIVE | {X_BAR, Y_BAR}, "bar2").kernel
+    check(second)
+    buffers = {m.key: np.zeros(m.shape) for m in second.memories}
+    buffers |= {X.key: x.copy(), X_BAR: np.array([0.0, 0.0, 0.0, 2 * x[3]])}
+    buffers[("x", ("bar", "bar2"))] = rng.normal(size=4)
+    run(second, buffers, ())
+    np.testing.assert_array_equal(buffers[("x", ("bar2",))][:3], 0.0)
 
 
 def test_the_expressions_have_poles() -> None:
