@@ -123,6 +123,10 @@ class Custom:
         yield from self.reads_only or ()
         yield from filter(self.keeps, self.fields())
 
+    def works_with(self) -> set[Field]:
+        """The fields that it touched, and those that its backward pass reads beside."""
+        return {*self.fields(), *(self.reads_only or ())}
+
     def values(self) -> Iterator[Field]:
         """The fields that adjoints of `inner` work with, and whose adjoints the user's function handles.
 

@@ -312,8 +312,12 @@ class TapeSweep:
 
     @cached_property
     def _primals(self) -> frozenset[Field]:
-        """The fields with which the calls work that are differentiated."""
-        return frozenset([f for a in self._adjoints for f in a.primal.touching if not f.derivative])
+        """The fields with which the recorded calls work."""
+        forms = [a.primal for a in self._adjoints]
+        found = {f for form in forms for f in form.touching}.union(
+            *[c.works_with() for c in self._record.functions]
+        )
+        return frozenset([f for f in found if not f.derivative])
 
     def _copied(self, field: Field) -> Field:
         kept = zeros_like(field, f"kept_{field.root.given_name or 'field'}")

@@ -148,3 +148,104 @@ def test_a_tape_in_the_backward_function_runs_again():
         run()
     assert x.to_numpy().tolist() == [3, 1, 2]
     assert x.grad.to_numpy().tolist() == [6, 2, 4]
+
+
+@ti.kernel
+def move(x: ti.template(), y: ti.template()):
+    for i in x:
+        x[i] = y[i]
+
+
+def of_functions_alone(write, **reads):
+    """x ← c·x² twice, by a function under `grad_replaced` whose backward function also calls ``write(c)``."""
+    x, y = (ti.field(ti.f64, shape=3, needs_grad=True, name=name) for name in "xy")
+    loss, c = single("loss"), ti.field(ti.f64, shape=3, name="c")
+    x.from_numpy(np.array([3.0, 1.0, 2.0]))
+    c.fill(2.0)
+
+    @ti.kernel
+    def square():
+        for i in x:
+            y[i] = c[i] * x[i] ** 2
+
+    @ti.kernel
+    def add():
+        for i in y:
+            loss[None] += y[i]
+
+    @ti.ad.grad_replaced
+    def squared():
+        square()
+
+    @ti.ad.grad_for(squared, **{name: choose(x, c) for name, choose in reads.items()})
+    def squared_backwards():
+        square.grad()
+        write(c)
+
+    def run(steps=range(2)):
+        for _ in steps:
+            squared()
+            move(x, y)
+        add()
+
+    return x, loss, c, run
+
+
+def each_number(c):
+    for i in range(3):
+        c[i] = 77.0
+
+
+C_WRITES = [lambda c: c.fill(77.0), each_number, lambda c: double(c, c)]
+NAMED = [{}, {"reads": lambda x, c: [x, c]}]
+
+
+@pytest.mark.parametrize("write", C_WRITES)
+@pytest.mark.parametrize("reads", NAMED)
+def test_fields_with_which_functions_alone_work(write, reads):
+    x, loss, c, run = of_functions_alone(write, **reads)
+    right = 32 * x.to_numpy() ** 3
+    assert ti.grad(run, wrt=x, out=loss)().tolist() == right.tolist()
+    with ti.Tape(loss):
+        run()
+    assert x.grad.to_numpy().tolist() == right.tolist()
+    assert c.to_numpy().tolist() == [2, 2, 2]
+
+
+@pytest.mark.parametrize("write", C_WRITES)
+def test_fields_with_which_functions_in_steps_work(write):
+    x, loss, c, run = of_functions_alone(write)
+    right = 32 * x.to_numpy() ** 3
+    with ti.Tape(loss) as tape:
+        run(tape.steps(range(2), slots=1))
+    assert x.grad.to_numpy().tolist() == right.tolist()
+    assert c.to_numpy().tolist() == [2, 2, 2]
+
+
+def test_many_numbers_one_by_one():
+    """More than are kept one by one."""
+    x, y = (ti.field(ti.f64, shape=99, needs_grad=True, name=name) for name in "xy")
+    loss = single("loss")
+
+    @ti.kernel
+    def square():
+        for i in x:
+            y[i] = x[i] ** 2
+
+    @ti.ad.grad_replaced
+    def total():
+        loss[None] = y.to_numpy().sum()
+
+    @ti.ad.grad_for(total)
+    def total_backwards():
+        y.grad.fill(loss.grad[None])
+        for i in [*range(0, 99, 2), *range(99)]:
+            x[i] = 7.0
+            y[98 - i] = 8.0
+
+    x.from_numpy(np.arange(99.0))
+    with ti.Tape(loss):
+        square()
+        total()
+    assert x.grad.to_numpy().tolist() == [2.0 * i for i in range(99)]
+    assert y.to_numpy().tolist() == [float(i * i) for i in range(99)]
