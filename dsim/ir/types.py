@@ -83,6 +83,11 @@ def from_numpy(dtype: object) -> ScalarType:
     return _BY_NUMPY[np.dtype(dtype)]  # type: ignore[arg-type]
 
 
+def is_known(dtype: object) -> bool:
+    """Whether there is a scalar type of a NumPy dtype."""
+    return np.dtype(dtype) in _BY_NUMPY  # type: ignore[arg-type]
+
+
 def promote(a: ScalarType, b: ScalarType) -> ScalarType:
     """The type in which an operation on operands of types `a` and `b` is computed.
 

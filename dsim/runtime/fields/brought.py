@@ -25,13 +25,27 @@ def as_numpy(value: Any) -> np.ndarray:
         if has_mask(value):
             raise TypeError("got a masked array, whose mask kernels ignore")
         return _inside(np.asarray(value))  # a subclass may report a wrong shape
-    if not hasattr(value, "__dlpack__") or not hasattr(value, "requires_grad"):
+    if not _is_tensor(value):
         raise TypeError(f"got an object of type `{type(value).__name__}`")
     if value.device.type != "cpu":
         raise TypeError(f"got a tensor on the device {value.device}")
     if value.requires_grad and opened():
         raise TypeError("got a tensor that requires a gradient, which a tape does not set: pass `.detach()`")
     return value.detach().numpy()
+
+
+def _is_tensor(value: Any) -> bool:
+    return hasattr(value, "__dlpack__") and hasattr(value, "requires_grad")
+
+
+def numbers_in(value: Any) -> np.ndarray | None:
+    """The memory of a NumPy array, or of a tensor on the CPU; None of anything else, and without numbers."""
+    if not isinstance(value, np.ndarray):
+        if not _is_tensor(value) or value.device.type != "cpu":
+            return None
+        value = value.detach().numpy()
+    array = np.asarray(value)
+    return array if array.nbytes and not array.dtype.hasobject and _is_inside(array) else None
 
 
 def numbers_of(value: Any) -> np.ndarray:

@@ -9,14 +9,14 @@ the array. Between kernels an array carries gradients as a field does; it has no
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any
 
 import numpy as np
 
 from dsim.diagnostics import Diagnostic, GradientError, LaunchTypeError
-from dsim.ir.types import ScalarType, from_numpy, i8, i32
+from dsim.ir.types import ScalarType, from_numpy, i8, i32, is_known
 from dsim.runtime.fields.aliases import Extents, address, apart, comb, extent, interleaved, shared
 from dsim.runtime.fields.fields import Field
 from dsim.runtime.fields.holders import holder
@@ -136,6 +136,20 @@ class Mirrors:
             self._renew(found)
         return mirror
 
+    def argument(self, array: np.ndarray, name: str, function: str) -> Field:
+        """The field that holds the numbers of `array`, an argument of a function of Python's.
+
+        That in whose memory it lies, the shadow array of kernels that had it, or one of its own. Numbers of a
+        type that kernels lack are in it byte by byte.
+        """
+        held = holder(array)
+        if held is not None:
+            return held
+        numbers = array if is_known(array.dtype) else array[..., None].view(np.uint8)
+        memory = memory_of(numbers)
+        axes = next((n for n in range(numbers.ndim + 1) if (*memory, n) in self._known), 0)
+        return self.of(numbers, axes, name, function)
+
     def _met(self, key: tuple[Any, ...], array: np.ndarray, entry_axes: int, name: str) -> Known:
         mirror = _taken(from_numpy(array.dtype), array.shape, entry_axes)
         mirror.require()[...] = array
@@ -204,8 +218,10 @@ class Mirrors:
             known.seen = self._writes
 
     @contextmanager
-    def shown(self, mirrors: Iterable[Field]) -> Iterator[None]:
+    def shown(self, mirrors: Iterable[Field], kept: Container[Field]) -> Iterator[None]:
         """In the block, the arrays hold what their mirrors do; what it does not change is put back after it.
+
+        What it changes, mirrors take over that are not in `kept`.
 
         Raises
         ------
@@ -224,8 +240,11 @@ class Mirrors:
                 array[...] = shown
             yield
         finally:
-            for array, kept, shown in before:
-                np.copyto(array, kept, where=_same(array, shown))
+            for known in wanted:
+                if known.mirror not in kept and not _equal(known.mirror.require(), known.array):
+                    known.mirror.from_numpy(known.array)
+            for array, hidden, shown in before:
+                np.copyto(array, hidden, where=_same(array, shown))
 
     def arrays(self) -> Iterator[tuple[Field, np.ndarray]]:
         """The shadow arrays, each with the array that it represents."""

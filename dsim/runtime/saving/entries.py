@@ -92,7 +92,7 @@ class Custom:
         self._looked_at: dict[Field, None] = {}
 
     def looked_at(self, field: Field) -> None:
-        """Notes that Python reads `field` in the function."""
+        """Notes that Python reads `field` in the function, or may do so."""
         self._looked_at[field] = None
 
     def used(self, form: Form, args: Args) -> None:
@@ -124,8 +124,12 @@ class Custom:
         yield from filter(self.keeps, self.fields())
 
     def works_with(self) -> set[Field]:
-        """The fields that it touched, and those that its backward pass reads beside."""
-        return {*self.fields(), *(self.reads_only or ())}
+        """The fields that it touched, and those that its backward pass reads beside.
+
+        Not the arrays that only Python had: its backward pass may sum up results in one.
+        """
+        looked_at = {f for f in self._looked_at if not isinstance(f, Mirror)}
+        return {f for form, _ in self._used for f in form.touching} | looked_at | (self.reads_only or set())
 
     def values(self) -> Iterator[Field]:
         """The fields that adjoints of `inner` work with, and whose adjoints the user's function handles.

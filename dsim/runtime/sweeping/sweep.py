@@ -305,7 +305,7 @@ class TapeSweep:
         watch = DeclaredReads(call, logs) if logs else nullcontext()
         kept = KeptPrimals(self._primals, self._record.snapshots)
         try:
-            with outermost.mirrors.shown(call.fields()), kept, watch:
+            with outermost.mirrors.shown(call.fields(), self._primals), kept, watch:
                 listening(call.backward)
         finally:
             kept.put_back()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Iterator
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -13,6 +14,7 @@ from dsim.diagnostics import Diagnostic, GradientError
 from dsim.diagnostics.frames import outermost
 from dsim.diagnostics.places import caller
 from dsim.runtime.checking import runs
+from dsim.runtime.fields.brought import numbers_in
 from dsim.runtime.fields.fields import Field, kind_of
 from dsim.runtime.fields.struct_fields import StructField
 from dsim.runtime.launching import host_kernels
@@ -49,12 +51,17 @@ class Replaced(ByName):
         reads = self._fields(self._reads(*args, **named) if callable(self._reads) else self._reads)
         back = functools.partial(self.grad, *args, **named)
         calls = [(tape, Custom(back, self.__name__, reads, _tangents(tape))) for tape in tapes]
+        arrays = list(_arrays(self.function, args, named))
+        _shadows(arrays, self.__name__)  # Python's writes so far are none of the function's
         done = False
         try:
             with opened()[0].mirrors.undifferentiated(functools.partial(_paused, calls)):
                 for tape, call in calls:
                     tape.begin(call)
                 result = runs.call(self.function, *args, **named)
+                for field in _shadows(arrays, self.__name__):
+                    for _, call in calls:
+                        call.looked_at(field)
             self._refuse_relabelled(calls)
             done = True
         finally:
@@ -150,6 +157,23 @@ def _tangents(tape: LaunchRecorder) -> frozenset[str]:
     """The labels of the tangents that forward modes inside `tape` carry."""
     inside = opened()[opened().index(tape) :]
     return frozenset(c.label for c in inside if isinstance(c, ForwardMode))
+
+
+def _arrays(
+    function: Function, args: tuple[Any, ...], named: Mapping[str, Any]
+) -> Iterator[tuple[str, np.ndarray]]:
+    """The NumPy arrays among the arguments, by parameter: Python may read them, so tapes save them."""
+    for at, value in [*enumerate(args), *named.items()]:
+        array = numbers_in(value)
+        if array is not None:
+            names = list(inspect.signature(function).parameters)
+            yield at if isinstance(at, str) else names[min(at, len(names) - 1)], array
+
+
+def _shadows(arrays: Iterable[tuple[str, np.ndarray]], function: str) -> list[Field]:
+    """The fields that hold the numbers of arrays, as these are now."""
+    found = (opened()[0].mirrors.argument(array, name, function) for name, array in arrays)
+    return [f for f in found if not f.derivative]
 
 
 @contextmanager

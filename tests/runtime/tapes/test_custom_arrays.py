@@ -138,3 +138,161 @@ def test_an_array_that_cannot_be_put_back():
         run()
     assert "the array `a` changed after a function under `grad_replaced` had used it" in str(error.value)
     assert "help: the gradient needs its old numbers, and the array is read-only" in str(error.value)
+
+
+class InPython:
+    """``y = x * w``, computed in Python of the numbers that an array ``w`` holds; and the loss, their sum."""
+
+    def __init__(self, numbers=np.asarray, **reads):
+        self.x, self.y = x, y = [ti.field(ti.f64, shape=3, needs_grad=True, name=name) for name in "xy"]
+        self.loss = loss = ti.field(ti.f64, shape=(), needs_grad=True)
+        x.fill(1.0)
+
+        @ti.kernel
+        def total():
+            for i in y:
+                loss[None] += y[i]
+
+        @ti.ad.grad_replaced
+        def run(w, out=None):
+            y.from_numpy(x.to_numpy() * numbers(w))
+
+        @ti.ad.grad_for(run, **reads)
+        def _(w, out=None):
+            found = numbers(w) * y.grad.to_numpy()
+            x.grad.from_numpy(x.grad.to_numpy() + found)
+            y.grad.fill(0.0)
+            if out is not None:
+                out += found
+
+        self.run, self.total = run, total
+
+    def gradient(self):
+        return self.x.grad.to_numpy().tolist()
+
+
+@ti.kernel
+def times_ten(w: ti.types.ndarray()):
+    for i in w:
+        w[i] *= 10.0
+
+
+TYPES = ["f8", "f4", "i8", "u1", "f2", ">f8", "c16"]
+
+
+@pytest.mark.parametrize("named", [False, True])
+@pytest.mark.parametrize("dtype", TYPES)
+def test_an_array_that_only_python_reads(dtype, named):
+    s, w = InPython(np.real), np.array([1, 2, 3], dtype)
+    with ti.Tape(s.loss) as tape:
+        s.run(w=w) if named else s.run(w)
+        w[:] = 100
+        s.total()
+    assert s.gradient() == [1, 2, 3]
+    assert w.tolist() == [100] * 3
+    with pytest.raises(ti.GradientError, match="can run backwards only once"):
+        tape.backward()
+
+
+def test_other_kinds_of_arrays_that_only_python_reads():
+    words = InPython(lambda w: np.array([len(word) for word in w.tolist()]))
+    chosen = InPython(lambda w: np.where(w, 2, 1))
+    rows = InPython(lambda w: w[:, 1])
+    for s, w, other in (
+        (words, np.array(["a", "to", "the"]), "none"),
+        (chosen, np.array([False, True, False]), True),
+        (rows, np.arange(12.0)[::2].reshape(3, 2)[:, ::-1], 0.0),
+    ):
+        right = s.run.function(w) or s.y.to_numpy().tolist()
+        with ti.Tape(s.loss):
+            s.run(w)
+            w[...] = other
+            s.total()
+        assert s.gradient() == right
+
+
+@pytest.mark.parametrize("reads", [{}, {"linear": True}])
+def test_an_array_used_again_and_again(reads):
+    """Also by kernels, in between; and in steps."""
+    s, w = InPython(**reads), np.zeros(3)
+
+    def run(steps, again):
+        for n in steps:
+            w[:] = n + 1.0
+            s.run(w)
+            if again:
+                times_ten(w)
+                s.run(w)
+            s.total()
+
+    for again, right in ((False, 1 + 2 + 3), (True, 10 + 20 + 30)):
+        with ti.Tape(s.loss):
+            run(range(3), again)
+        assert s.gradient() == [right] * 3
+        with ti.Tape(s.loss) as tape:
+            run(tape.steps(range(3), slots=1), again)
+        assert s.gradient() == [right] * 3
+        assert (
+            ti.grad(lambda again=again: run(range(3), again), wrt=s.x, out=s.loss)().tolist() == [right] * 3
+        )
+
+
+def test_an_array_that_the_function_itself_changes():
+    """Its backward function finds what the function left."""
+    s, w = InPython(), np.ones(3)
+
+    @ti.ad.grad_replaced
+    def run(w):
+        w += 1.0
+        s.run.function(w)
+
+    @ti.ad.grad_for(run)
+    def _(w):
+        s.run.grad(w)
+
+    with ti.Tape(s.loss):
+        for _ in range(3):
+            run(w)
+            s.total()
+    assert s.gradient() == [2 + 3 + 4] * 3
+    assert w.tolist() == [4] * 3
+
+
+def test_an_array_in_which_backward_functions_sum_up_results():
+    s, out = InPython(), np.zeros(3)
+    with ti.Tape(s.loss):
+        for n in range(3):
+            s.run(np.full(3, n + 1.0), out)
+            s.total()
+    assert out.tolist() == [6] * 3
+
+
+def test_a_tensor_that_only_python_reads():
+    torch = pytest.importorskip("torch")
+    s, w = InPython(lambda w: w.detach().numpy()), torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    with ti.Tape(s.loss):
+        s.run(w)
+        w.detach()[:] = 100.0
+        s.total()
+    assert s.gradient() == [1, 2, 3]
+
+
+def test_the_memory_of_a_field_as_an_argument():
+    s = InPython()
+    w = ti.field(ti.f64, shape=3)
+    w.fill(2.0)
+    with ti.Tape(s.loss):
+        s.run(w.array)
+        w.fill(100.0)
+        s.total()
+    assert s.gradient() == [2] * 3
+
+
+@pytest.mark.filterwarnings("ignore::dsim.GradientWarning")  # nor has what Python computes
+def test_an_array_that_only_python_reads_inside_of_forward_mode():
+    s, w = InPython(), np.array([1.0, 2.0, 3.0])
+    with ti.ad.FwdMode(s.x.grad, s.x, seed=np.ones(3)), ti.Tape(s.loss):
+        s.run(w)
+        w[:] = 100.0
+        s.total()
+    assert s.gradient() == [1, 2, 3]
