@@ -104,7 +104,7 @@ def _is_inside(array: np.ndarray) -> bool:
             base = np.ndarray.base.__get__(base)
         elif isinstance(base, memoryview):
             base = base.obj
-        elif type(base).__module__.startswith("numpy."):  # inserted by as_strided()
+        elif str(type(base).__module__).startswith("numpy."):  # inserted by as_strided(); ctypes' have none
             base = getattr(base, "base", None)
         else:
             break

@@ -2,6 +2,7 @@
 
 import array
 import contextlib
+import ctypes
 import mmap
 import os
 
@@ -133,6 +134,7 @@ def test_an_array_is_what_numpy_knows_of_it():
         lambda: np.lib.stride_tricks.as_strided(np.frombuffer(bytearray(32)), (5,), (8,)),
         lambda: np.lib.stride_tricks.as_strided(np.frombuffer(array.array("d", [1.0] * 4)), (5,), (8,)),
         lambda: np.lib.stride_tricks.as_strided(np.asarray(memoryview(np.zeros(4))), (5,), (8,)),
+        lambda: np.lib.stride_tricks.as_strided(behind_a_pointer(np.zeros(4)), (5,), (8,)),
     ],
 )
 def test_views_beyond_their_memory(beyond):
@@ -140,6 +142,22 @@ def test_views_beyond_their_memory(beyond):
     for block in (contextlib.nullcontext(), ti.ad.FwdMode(param=ti.ndarray(ti.f64, ()))):
         with pytest.raises(ti.LaunchTypeError, match=r"`a` of `scale` .* beyond the memory"), block:
             scale(given, 2.0)
+
+
+def behind_a_pointer(array):
+    """As a library of C gives an array."""
+    pointer = array.ctypes.data_as(ctypes.POINTER(ctypes.c_double))
+    return np.ctypeslib.as_array(pointer, array.shape)
+
+
+def test_arrays_of_libraries_of_c():
+    whole = np.ones((2, 3))
+    scale(behind_a_pointer(whole)[:, 1:], 2.0)
+    assert whole.tolist() == [[1.0, 2.0, 2.0]] * 2
+    scale(np.ctypeslib.as_array((ctypes.c_double * 3)()), 2.0)
+    with ti.ad.FwdMode(param=ti.ndarray(ti.f64, ())):
+        scale(behind_a_pointer(whole), 2.0)
+    assert whole.tolist() == [[2.0, 4.0, 4.0]] * 2
 
 
 def test_views_inside_their_memory():
