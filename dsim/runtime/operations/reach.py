@@ -1,11 +1,13 @@
 """What functions reach from a variable: items, and attributes whose names occur in their code.
 
-Numbers and strings in there are compared by value, what has no parts by identity. `reached_values.py` says
-which variables there are.
+Numbers, strings and small buffers in there are compared by value, what has no parts by identity.
+`reached_values.py` says which variables there are.
 """
 
 from __future__ import annotations
 
+import contextvars
+import ctypes
 import functools
 import io
 import marshal
@@ -13,9 +15,12 @@ import pickle
 import random
 import sys
 import sysconfig
+import threading
 import types
+from array import array
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from mmap import mmap
 from typing import Any
 
 import numpy as np
@@ -25,9 +30,10 @@ from dsim.frontend.source.captures import plain
 from dsim.runtime.fields.fields import Field
 from dsim.runtime.state.references import ByName
 
-_MOST_BYTES = 1 << 16  # of an array that is compared number by number
+_MOST_BYTES = 1 << 16  # of an array or buffer that is compared number by number
 _MOST = 2_000  # objects that are compared, beside numbers
 _DEEPEST = 8  # parts of parts
+_BUFFERS = (bytearray, memoryview, array, mmap, *ctypes.Structure.__bases__)  # the last of all of ctypes
 _CONTAINERS = (list, tuple, set, frozenset, deque)
 _INSTALLED = tuple({sysconfig.get_path(kind) for kind in ("stdlib", "platstdlib", "purelib", "platlib")})
 _NUMBERS = {int, float, bool, str, bytes, complex, type(None)}
@@ -37,12 +43,23 @@ Part = tuple[Any, bool]  # and whether its own parts count
 
 
 def mark(value: Any) -> Any:
-    """A number, a string or a small array by value, any other object by identity."""
+    """A number, a string, a small array or other buffer by value, any other object by identity."""
     if isinstance(value, int | float | complex | str | bytes | np.generic):
         return type(value), repr(value)
     if isinstance(value, np.ndarray) and value.nbytes <= _MOST_BYTES and value.dtype != object:
         return value.dtype.str, value.shape, value.tobytes()
+    if isinstance(value, _BUFFERS):
+        return _bytes_of(value) or Same(value)
     return Same(value)
+
+
+def _bytes_of(buffer: Any) -> tuple[type, bytes] | None:
+    """What is in the memory of a buffer; None if it is large, or no longer there."""
+    try:
+        memory = memoryview(buffer)
+    except ValueError:  # a view that was released, or a mapped file that was closed
+        return None
+    return (type(buffer), memory.tobytes()) if memory.nbytes <= _MOST_BYTES else None
 
 
 def names_in(codes: Iterable[types.CodeType]) -> frozenset[str]:
@@ -116,18 +133,26 @@ def _parts(value: Any, names: frozenset[str], whole: bool) -> Iterator[Part]:
         yield from ((value[name], True) for name in sorted(names & value.keys()))
     elif isinstance(value, dict):
         yield from ((part, True) for item in tuple(value.items())[:_MOST] for part in item)
-    elif isinstance(value, functools.partial):
-        yield from ((part, True) for part in (value.func, value.args, value.keywords))
-    elif isinstance(value, types.MethodType):
-        yield from ((part, True) for part in (value.__func__, value.__self__))
-    elif isinstance(value, types.BuiltinMethodType):
-        yield value.__self__, _position(value.__self__) is not None
+    elif isinstance(value, contextvars.ContextVar):
+        yield value.get(None), True
+    elif isinstance(value, functools.partial | types.MethodType | types.BuiltinMethodType):
+        yield from _of_bound(value)
     elif _HOST_VALUES.intersection(_class_names(type(value))):
         yield plain(value), True
     elif isinstance(value, types.FunctionType | types.ModuleType | type):
         yield from _of_scope(value, names)
     elif not isinstance(value, _WHOLE) and not is_of_library(type(value)):
         yield from _of_object(value, names, whole)
+
+
+def _of_bound(value: functools.partial[Any] | types.MethodType | types.BuiltinMethodType) -> Iterator[Part]:
+    """What a partial function or a method is bound to."""
+    if isinstance(value, functools.partial):
+        yield from ((part, True) for part in (value.func, value.args, value.keywords))
+    elif isinstance(value, types.MethodType):
+        yield from ((part, True) for part in (value.__func__, value.__self__))
+    else:
+        yield value.__self__, _position(value.__self__) is not None
 
 
 def _of_scope(value: types.FunctionType | types.ModuleType | type, names: frozenset[str]) -> Iterator[Part]:
@@ -144,8 +169,9 @@ def _of_scope(value: types.FunctionType | types.ModuleType | type, names: frozen
 
 
 def _of_object(value: Any, names: frozenset[str], whole: bool) -> Iterator[Part]:
-    try:
-        held = dict(object.__getattribute__(value, "__dict__"))  # no `__getattr__` of the user runs
+    try:  # no `__getattr__` of the user runs; those of a thread are found by its own way alone
+        of_thread = isinstance(value, threading.local)
+        held = dict(value.__dict__ if of_thread else object.__getattribute__(value, "__dict__"))
     except (AttributeError, TypeError):
         held = {}
     held.pop("_dsim_methods", None)  # kernels of this object, made when they are first used
@@ -200,7 +226,7 @@ def _position(value: Any) -> bytes | None:
     if isinstance(value, random.Random):
         return pickle.dumps(value.getstate())
     kind = type(value)
-    if not kind.__module__.startswith("numpy.random"):
+    if not str(kind.__module__).startswith("numpy.random"):  # arrays of ctypes have no module
         return None
     read: Callable[[], Any] | None = getattr(value, "get_state", None)
     state = read() if read is not None else getattr(getattr(value, "bit_generator", value), "state", None)

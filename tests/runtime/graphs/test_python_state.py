@@ -1,10 +1,15 @@
 """What Python's variables hold when a graph runs: the numbers of the recording, or the graph is refused."""
 
+import ctypes
 import functools
 import itertools
+import mmap
 import random
+import threading
 import types
+from array import array
 from collections import deque
+from contextvars import ContextVar
 from random import random as draw
 
 import numpy as np
@@ -58,6 +63,8 @@ class Program:
         self.laws = [lambda: self.part.rate]
         self.bound = functools.partial(add, self.part.rate)
         self.queue, self.vector = deque([1.0]), ti.Vector([1.0, 2.0])
+        self.of_thread, self.of_context = threading.local(), ContextVar("rate", default=1.0)
+        self.of_thread.rate = 1.0
 
     def attribute_of_an_attribute(self):
         self.add(self.part.rate)
@@ -95,6 +102,12 @@ class Program:
     def item_of_a_vector(self):
         self.add(float(self.vector[0]))
 
+    def of_a_thread(self):
+        self.add(self.of_thread.rate)
+
+    def of_a_context(self):
+        self.add(self.of_context.get())
+
     def an_argument_of_a_partial_function(self):
         self.bound()
 
@@ -116,6 +129,8 @@ CHANGES = {
     "of_a_class_in_a_variable": lambda _: setattr(Program, "of_class", 5.0),
     "item_of_a_queue": lambda p: p.queue.__setitem__(0, 5.0),
     "item_of_a_vector": lambda p: p.vector.__setitem__(0, 5.0),
+    "of_a_thread": lambda p: setattr(p.of_thread, "rate", 5.0),
+    "of_a_context": lambda p: p.of_context.set(5.0),
     "an_argument_of_a_partial_function": _rebind,
 }
 
@@ -132,6 +147,52 @@ def test_a_number_has_changed(add, place, monkeypatch):
     CHANGES[place](p)
     with pytest.raises(ti.LaunchError, match="has changed since the graph was recorded"):
         g()
+
+
+BUFFERS = [
+    lambda: bytearray(3),
+    lambda: memoryview(bytearray(3)),
+    lambda: memoryview(np.zeros(6))[::2],
+    lambda: array("d", [0.0]),
+    lambda: mmap.mmap(-1, 8),
+    ctypes.c_double * 3,
+]
+
+
+@pytest.mark.parametrize("buffer", BUFFERS)
+def test_a_buffer_has_changed(add, buffer):
+    held = buffer()
+    g = ti.graph(lambda: add(held[0]))
+    g()
+    held[0] = 5
+    with pytest.raises(ti.LaunchError, match="`held` has changed since the graph was recorded"):
+        g()
+
+    def run():
+        held[0] += 1
+        add(held[0])
+
+    with pytest.raises(ti.LaunchError, match=r"the run changes `held`, and replays do not run Python"):
+        ti.graph(run)
+
+
+def test_a_number_of_ctypes_has_changed(add):
+    held = ctypes.c_double(1.0)
+    g = ti.graph(lambda: add(held.value))
+    g()
+    held.value = 5.0
+    with pytest.raises(ti.LaunchError, match="`held` has changed since the graph was recorded"):
+        g()
+
+
+def test_a_view_that_was_released(add):
+    held, rate = memoryview(bytearray(3)), [1.0]
+    g = ti.graph(lambda: add(rate[0] if held else 0.0))
+    g()
+    held.release()
+    with pytest.raises(ti.LaunchError, match="`held` has changed since the graph was recorded"):
+        g()
+    ti.graph(lambda: add(rate[0] if held is not None else 0.0))()
 
 
 @pytest.mark.parametrize("where", ["__defaults__", "__kwdefaults__"])
