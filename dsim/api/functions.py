@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from dsim.diagnostics.frames import outermost
 from dsim.ir import arithmetic
 from dsim.ir.primitive import host
 from dsim.ir.primitives import TABLE
@@ -240,6 +241,7 @@ def grouped(grid: Any) -> Iterator[Any]:
 
 
 @builtin("stop_grad")
+@outermost
 def stop_grad(value: Any) -> Any:
     """The same value, treated as a constant by derivatives; for a field, from now on."""
     return custom.stop_grad(value)

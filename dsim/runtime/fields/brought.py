@@ -25,7 +25,7 @@ def as_numpy(value: Any) -> np.ndarray:
         if has_mask(value):
             raise TypeError("got a masked array, whose mask kernels ignore")
         return _inside(np.asarray(value))  # a subclass may report a wrong shape
-    if not _is_tensor(value):
+    if not is_tensor(value):
         raise TypeError(f"got an object of type `{type(value).__name__}`")
     if value.device.type != "cpu":
         raise TypeError(f"got a tensor on the device {value.device}")
@@ -34,14 +34,15 @@ def as_numpy(value: Any) -> np.ndarray:
     return value.detach().numpy()
 
 
-def _is_tensor(value: Any) -> bool:
+def is_tensor(value: Any) -> bool:
+    """Whether `value` is a tensor of PyTorch's."""
     return hasattr(value, "__dlpack__") and hasattr(value, "requires_grad")
 
 
 def numbers_in(value: Any) -> np.ndarray | None:
     """The memory of a NumPy array, or of a tensor on the CPU; None of anything else, and without numbers."""
     if not isinstance(value, np.ndarray):
-        if not _is_tensor(value) or value.device.type != "cpu":
+        if not is_tensor(value) or value.device.type != "cpu":
             return None
         value = value.detach().numpy()
     array = np.asarray(value)

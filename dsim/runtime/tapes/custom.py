@@ -14,8 +14,9 @@ from dsim.diagnostics import Diagnostic, GradientError
 from dsim.diagnostics.frames import outermost
 from dsim.diagnostics.places import caller
 from dsim.runtime.checking import runs
-from dsim.runtime.fields.brought import numbers_in
-from dsim.runtime.fields.fields import Field, kind_of
+from dsim.runtime.fields.brought import is_tensor, numbers_in
+from dsim.runtime.fields.components import Component, kind_of
+from dsim.runtime.fields.fields import Field
 from dsim.runtime.fields.struct_fields import StructField
 from dsim.runtime.launching import host_kernels
 from dsim.runtime.launching.contexts import Stopped, dispatch
@@ -26,6 +27,8 @@ from dsim.runtime.state.references import ByName
 from dsim.runtime.state.stack import opened
 
 Function = Callable[..., Any]
+_SEVERAL = (list, tuple, set, frozenset, dict)
+_NOT_STOPPED = (*_SEVERAL, Component, np.ndarray)
 Calls = list[tuple[LaunchRecorder, Custom]]
 
 
@@ -304,10 +307,16 @@ def no_grad(function: Function) -> Function:
     return Undifferentiated(function)
 
 
+@outermost
 def stop_grad(field: Any) -> Any:
     """Cuts the dependence of a field's present values on what they were computed from.
 
     Inside a kernel it is a function of a value. On a number it does nothing.
+
+    Raises
+    ------
+    GradientError
+        Inside a tape or forward mode, of a part of a field, of several fields at once, and of a NumPy array.
     """
     if isinstance(field, StructField):
         for member in field.__dsim_struct_field__.values():
@@ -315,4 +324,9 @@ def stop_grad(field: Any) -> Any:
     elif isinstance(field, Field) and opened() and field.dtype.is_float:
         field.require()
         dispatch(host_kernels.form(host_kernels.Stop, field), ())
+    elif opened() and (isinstance(field, _NOT_STOPPED) or is_tensor(field)):
+        message = f"`stop_grad` applies to a whole field, got {kind_of(field)}"
+        advice = "pass a field or an `ndarray`; or write `stop_grad(…)` around each read in the kernel"
+        advice = "call it for each of the fields" if isinstance(field, _SEVERAL) else advice
+        raise GradientError(Diagnostic("argument", message, caller(), help=advice))
     return field

@@ -1,10 +1,12 @@
-"""`bit_cast` stops the gradient: both modes report it."""
+"""`bit_cast` stops the gradient: both modes report it. `stop_grad` from Python stops that of whole fields."""
 
 import warnings
 
+import numpy as np
 import pytest
 
 import dsim as ti
+from tests.refused import refused
 from tests.runtime.taping import single, taped
 
 
@@ -87,3 +89,36 @@ def test_the_shape_of_an_entry_is_no_reading(recwarn):
         measure()
     assert v.grad[1].to_list() == [4.0, 0.0]
     assert not recwarn.list
+
+
+STOPPED = {
+    "a component of a field": lambda v: v.get_scalar_field(0),
+    "list": lambda v: [v],
+    "tuple": lambda v: (v, v),
+    "dict": lambda v: {"v": v},
+    "a NumPy array": lambda v: v.to_numpy(),
+}
+
+
+@pytest.mark.parametrize("stop", [ti.stop_grad, ti.ad.stop_grad])
+@pytest.mark.parametrize("kind", STOPPED)
+@pytest.mark.filterwarnings("ignore::dsim.GradientWarning")  # the array is read into Python
+def test_what_stop_grad_cannot_stop_is_refused(kind, stop):
+    v, loss = ti.Vector.field(2, ti.f64, shape=3, needs_grad=True), single("loss")
+    for block in (lambda: ti.Tape(loss), lambda: ti.FwdMode(loss, v, seed=np.ones((3, 2)))):
+
+        def act(block=block):
+            with block():
+                stop(STOPPED[kind](v))
+
+        refused(act, f"`stop_grad` applies to a whole field, got {kind}\n", __file__)
+
+
+def test_stop_grad_of_numbers_does_nothing():
+    x, loss = single("x"), single("loss")
+    for value in (1.0, True, np.float32(2.0), None):
+        assert ti.stop_grad(value) is value
+    assert ti.stop_grad([x]) == [x]
+    with ti.FwdMode(loss, x):
+        for value in (1.0, np.float32(2.0), ti.Vector([1.0, 2.0])):
+            assert ti.stop_grad(value) is value
