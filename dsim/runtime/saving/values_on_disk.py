@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import weakref
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -44,24 +45,31 @@ class ValuesOnDisk:
     Raises
     ------
     GradientError
-        When the file cannot be written, or read again.
+        When the file cannot be written, or read again, and when another program has changed it.
     """
 
-    __slots__ = ("_directory", "_path")
+    __slots__ = ("_directory", "_path", "_sum")
 
     def __init__(self, path: Path, directory: Path, values: np.ndarray) -> None:
-        self._path, self._directory = path, directory
+        self._path, self._directory, self._sum = path, directory, _checksum(values)
         with _explained(directory):
             np.save(path, values)
 
     def read(self) -> np.ndarray:
         """The values."""
         with _explained(self._directory):
-            return np.asarray(np.load(self._path))
+            values = np.asarray(np.load(self._path))
+            if _checksum(values) != self._sum:
+                raise ValueError("a file there has changed")
+            return values
 
     def delete(self) -> None:
         """Deletes the file."""
         self._path.unlink(missing_ok=True)
+
+
+def _checksum(values: np.ndarray) -> int:
+    return zlib.crc32(np.ascontiguousarray(values).data)
 
 
 @contextmanager

@@ -108,3 +108,16 @@ def test_a_file_that_is_cut_short(walk, tmp_path):
     with pytest.raises(ti.GradientError, match="cannot keep the states"):
         taped(walk.loss, steps(walk, tmp_path, cut))
     assert not walk.x.grad.to_numpy().any()
+
+
+def test_a_file_that_another_program_changes(walk, tmp_path):
+    def change(t):
+        if t == 10:
+            for path in tmp_path.glob("*/*.npy"):
+                values = np.load(path)
+                values.reshape(-1)[0] += 1.0
+                np.save(path, values)
+
+    with pytest.raises(ti.GradientError, match="cannot keep the states: a file there has changed"):
+        taped(walk.loss, steps(walk, tmp_path, change))
+    assert not walk.x.grad.to_numpy().any()
