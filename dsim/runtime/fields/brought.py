@@ -58,7 +58,7 @@ def numbers_of(value: Any) -> np.ndarray:
         When NumPy cannot convert it, when some are masked, or lie outside the memory that `value` is a view
         of.
     """
-    if _is_masked(value):
+    if is_masked(value):
         raise TypeError("got an array with masked numbers: fill them, as with `.filled(0)`")
     try:
         array = np.asarray(value)
@@ -68,10 +68,10 @@ def numbers_of(value: Any) -> np.ndarray:
     return _inside(array)
 
 
-def _is_masked(value: Any) -> bool:
+def is_masked(value: Any) -> bool:
     """Whether an array, or one in a list, hides numbers."""
     if isinstance(value, list | tuple):
-        return "numpy.ma" in sys.modules and any(map(_is_masked, value))
+        return "numpy.ma" in sys.modules and any(map(is_masked, value))
     return has_mask(value) and np.ma.is_masked(value)
 
 

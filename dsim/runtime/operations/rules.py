@@ -13,6 +13,7 @@ import numpy as np
 from dsim.diagnostics import Diagnostic, DsimError, GradientError, Label, LaunchTypeError, Span
 from dsim.diagnostics.places import ours
 from dsim.frontend.source import source
+from dsim.runtime.fields.brought import is_masked
 from dsim.runtime.operations.call_attributes import CallAttributes
 from dsim.runtime.operations.captured import CapturedValues, Snapshot, changed, codes
 from dsim.runtime.operations.reach import names_in
@@ -176,10 +177,9 @@ class HostFunction:
         made = self._several(rule, found, len(call.inputs) == 1, len(call.inputs))
         for n, (matrix, given) in enumerate(zip(made, call.inputs, strict=True)):
             wanted = (call.outputs[0].size, given.size)
-            if matrix is not None and tuple(matrix.shape) != wanted:
-                message = (
-                    f"gives a matrix of shape {tuple(matrix.shape)} for input {n}, of which it is {wanted}"
-                )
+            shape = tuple(getattr(matrix, "shape", ()))
+            if matrix is not None and shape != wanted:
+                message = f"gives a matrix of shape {shape} for input {n}, of which it is {wanted}"
                 advice = "its rows are the numbers of the result, its columns those of the input"
                 raise self.wrong(rule, message, advice)
         return made
@@ -233,6 +233,8 @@ class HostFunction:
 
     def fitting(self, rule: HostRule | None, value: Any, like: np.ndarray, what: str) -> np.ndarray:
         """`value` as an array that can be written to `like`."""
+        if is_masked(value):
+            raise self.wrong(rule, f"gives masked numbers for {what}", "fill them, as with `.filled(0)`")
         array = np.asarray(value)
         if array.shape != like.shape:
             advice = f"pass a field or an array of shape {array.shape}"

@@ -74,6 +74,26 @@ def test_a_jacobian_of_the_wrong_shape():
         _taped(lambda: square(a, out=x), x)
 
 
+def test_a_number_as_a_jacobian():
+    square, a, x = _square(), made([1.0, 2.0]), room(2)
+    square.jacobian(lambda a: 2.0)
+    with pytest.raises(ds.LaunchTypeError, match=r"gives a matrix of shape \(\) for input 0, of which it is"):
+        _taped(lambda: square(a, out=x), x)
+
+
+def test_masked_results():
+    square, a, x = _square(), made([1.0, 2.0]), room(2)
+    square.vjp(lambda a, /, *, adjoint: np.ma.masked_greater(2 * a * adjoint, -np.inf))
+    with pytest.raises(ds.LaunchTypeError, match=r"(?s)the vjp of `square` gives masked numbers.*help: fill"):
+        _taped(lambda: square(a, out=x), x)
+    masked = ds.ad.operation(lambda a: np.ma.masked_less(a, np.inf))
+    with pytest.raises(ds.LaunchTypeError, match="gives masked numbers for `out`"):
+        masked(a, out=x)
+    whole = ds.ad.operation(lambda a: np.ma.masked_greater(a, np.inf))
+    whole(a, out=x)
+    assert (x.to_numpy() == a.to_numpy()).all()
+
+
 def test_a_jacobian_of_two_results_is_refused():
     @ds.ad.operation
     def both(a):
