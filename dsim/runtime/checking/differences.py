@@ -16,9 +16,13 @@ import numpy as np
 from dsim.diagnostics import BoundsError, Diagnostic, GradientError, KernelAssertionError
 from dsim.diagnostics.render import printable
 from dsim.runtime.checking.replays import Recorder, undone
-from dsim.runtime.fields.fields import Field
+from dsim.runtime.fields.components import Component
+from dsim.runtime.fields.fields import Field, kind_of
+from dsim.runtime.fields.struct_fields import StructField
 from dsim.runtime.inspection import revisit
 from dsim.runtime.recording.record import TapeRecord
+
+_NO_LIST = (StructField, Component, np.ndarray, str)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -154,10 +158,24 @@ def check_tape(record: TapeRecord, recorder: Recorder, fields: Sequence[Field]) 
     return found
 
 
+def listed(given: Any, name: str) -> tuple[Any, ...]:
+    """What the argument `given`, called `name`, lists, for `differentiable`: one field, or several."""
+    if isinstance(given, Field):
+        return (given,)
+    found = tuple(given) if isinstance(given, Iterable) and not isinstance(given, _NO_LIST) else ()
+    if not found:
+        what = "an empty one" if isinstance(given, list | tuple) else kind_of(given)
+        message = f"`{name}=` takes a field, or a list of fields, not {what}"
+        raise GradientError(
+            Diagnostic("argument", message, help=f"pass fields with a gradient: `{name}=[x, y]`")
+        )
+    return found
+
+
 def differentiable(field: Any) -> Field:
     """`field`, if it is one with a gradient."""
     if not isinstance(field, Field):
-        message = f"gradients are checked with respect to fields, not to {type(field).__name__}"
+        message = f"gradients are checked with respect to fields, not to {kind_of(field)}"
         raise GradientError(Diagnostic("argument", message, help="check_grad(run, wrt=[x, y], loss=loss)"))
     field.require()
     field.grad.require()

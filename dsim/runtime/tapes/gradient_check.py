@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from dsim.diagnostics import ArgumentError, Diagnostic
 from dsim.diagnostics.frames import outermost
-from dsim.runtime.checking.differences import Comparison, Differences, GradientCheck, differentiable
+from dsim.runtime.checking.differences import Comparison, Differences, GradientCheck, differentiable, listed
 from dsim.runtime.checking.replays import ReplayableRun, undone
 from dsim.runtime.fields.fields import Field
 from dsim.runtime.fields.loss import check as check_loss
@@ -70,11 +71,15 @@ def check_grad(
     True
     """
     if order not in (1, 2):
-        raise ValueError(f"order must be 1 or 2, not {order!r}")
+        raise ArgumentError(Diagnostic("argument", f"`order` must be 1 or 2, not {order!r}", help="order=2"))
     for mode in modes:
         if mode not in _MODES:
-            raise ValueError(f'a mode is "reverse" or "forward", not {mode!r}')
-    fields = [wrt] if isinstance(wrt, Field) else list(wrt)
+            message, advice = (
+                f'a mode is "reverse" or "forward", not {mode!r}',
+                'modes=["reverse", "forward"]',
+            )
+            raise ArgumentError(Diagnostic("argument", message, help=advice))
+    fields = listed(wrt, "wrt")
     program = ReplayableRun(run)
     check_loss(loss)
     with undone(program, all_derivatives=True):

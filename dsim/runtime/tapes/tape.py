@@ -11,9 +11,9 @@ from typing import Self
 
 import numpy as np
 
-from dsim.diagnostics import Diagnostic, GradientError, left
+from dsim.diagnostics import ArgumentError, Diagnostic, GradientError, left
 from dsim.diagnostics.frames import outermost, trimmed
-from dsim.runtime.checking.differences import GradientCheck, check_tape
+from dsim.runtime.checking.differences import GradientCheck, check_tape, listed
 from dsim.runtime.checking.replays import Recorder
 from dsim.runtime.fields.fields import Field, begin_turn
 from dsim.runtime.fields.loss import check as check_loss
@@ -135,7 +135,9 @@ class Tape(AheadRecorder):
         try:
             loss = check_loss(loss)
             if on_overwrite not in ("save", "error"):
-                raise ValueError(f'on_overwrite must be "save" or "error", not {on_overwrite!r}')
+                message = f'`on_overwrite` is "save" or "error", not {on_overwrite!r}'
+                raise ArgumentError(Diagnostic("argument", message, help='on_overwrite="error"'))
+            checked = () if grad_check is None else listed(grad_check, "grad_check")
             size = None if budget is None else bytes_of(budget)
         except BaseException as error:
             trimmed(error)
@@ -147,9 +149,8 @@ class Tape(AheadRecorder):
             self._finder = Finder(self)
         if profile or find_nan:
             self.observe([o for o in (self._timer, self._finder) if o is not None])
-        if grad_check is not None:
-            self._checked = (grad_check,) if isinstance(grad_check, Field) else tuple(grad_check)
-            self._recorder = Recorder() if self._checked else None
+        if checked:
+            self._checked, self._recorder = checked, Recorder()
 
     # -- entering and leaving
 

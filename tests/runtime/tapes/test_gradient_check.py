@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import dsim as ti
+from tests.refused import refused
 from tests.runtime.tapes.checked import pendulums, wrong_square
 from tests.runtime.taping import single
 
@@ -191,10 +192,40 @@ def test_what_cannot_be_checked():
         ti.check_grad(run, wrt=[1.0], loss=loss)
     with pytest.raises(ti.GradientError, match="the loss must be a single number"):
         ti.check_grad(run, wrt=q, loss=q)
-    with pytest.raises(ValueError, match="order must be 1 or 2"):
+    with pytest.raises(ValueError, match="`order` must be 1 or 2"):
         ti.check_grad(run, wrt=q, loss=loss, order=3)
     with pytest.raises(ValueError, match='a mode is "reverse" or "forward"'):
         ti.check_grad(run, wrt=q, loss=loss, modes=["backward"])
+
+
+PAIR = ti.types.struct(a=ti.f64, b=ti.f64)
+NO_FIELDS = {
+    "an empty one": list,
+    "int": lambda: 3,
+    "bool": lambda: True,
+    "StructField": lambda: PAIR.field(shape=2, needs_grad=True),
+    "a component of a field": lambda: ti.Vector.field(2, ti.f64, shape=2, needs_grad=True).get_scalar_field(
+        0
+    ),
+    "a NumPy array": lambda: np.ones(2),
+    "str": lambda: "reverse",
+}
+
+
+@pytest.mark.parametrize("kind", NO_FIELDS)
+def test_what_lists_no_fields(kind):
+    (_, _), loss, run = pendulums()
+    given = NO_FIELDS[kind]()
+    message = f"takes a field, or a list of fields, not {kind}\n"
+    refused(lambda: ti.check_grad(run, wrt=given, loss=loss), f"`wrt=` {message}", __file__)
+    refused(lambda: ti.Tape(loss, grad_check=given), f"`grad_check=` {message}", __file__)
+
+
+def test_wrong_options_are_errors_of_the_call():
+    (q, _), loss, run = pendulums()
+    refused(lambda: ti.check_grad(run, wrt=q, loss=loss, order="2"), "`order` must be 1 or 2", __file__)
+    refused(lambda: ti.check_grad(run, q, loss, modes="forward"), "a mode is .*, not 'f'", __file__)
+    refused(lambda: ti.Tape(loss, on_overwrite=None), '`on_overwrite` is "save" or "error"', __file__)
 
 
 def test_the_table_and_the_plot():
