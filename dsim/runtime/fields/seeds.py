@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dsim.diagnostics import Diagnostic, GradientError
+from dsim.diagnostics import Diagnostic, GradientError, LaunchTypeError
 from dsim.runtime.fields import access
 from dsim.runtime.fields.fields import Field, kind_of
 from dsim.runtime.fields.struct_fields import StructField, has_floats
@@ -30,10 +30,11 @@ def directions(param: Any, seed: Any) -> list[Direction]:
         raise GradientError(Diagnostic("argument", "FwdMode needs a param to differentiate by"))
     fields(params, "param")  # says what is wrong with them
     single = params[0] is param
-    given = [seed] if single else [None] * len(params) if seed is None else list(seed)
+    given = [seed] if single else [None] * len(params) if seed is None else _each(seed)
     if len(given) != len(params):
         message = f"{len(params)} params need {len(params)} seeds, got {len(given)}"
-        raise GradientError(Diagnostic("argument", message))
+        advice = "pass `seed=` a list of arrays, one for each of `param=`"
+        raise GradientError(Diagnostic("argument", message, help=advice))
     found: dict[Field, np.ndarray | None] = {}
     for field, array in (d for p, s in zip(params, given, strict=True) for d in _of(p, s)):
         known = found.get(field)
@@ -51,6 +52,14 @@ def fields(given: Any, what: str) -> tuple[Field, ...]:
 
 def _listed(given: Any) -> tuple[Any, ...]:
     return tuple(given) if isinstance(given, Sequence) else (given,)
+
+
+def _each(seed: Any) -> list[Any]:
+    """The seeds of several params; one that is no list is that of a single one."""
+    try:
+        return list(seed)
+    except TypeError:
+        return [seed]
 
 
 def _members(given: Any, what: str) -> Iterator[Field]:
@@ -106,6 +115,15 @@ def _one(field: Field, seed: Any) -> np.ndarray:
             message = f"{field.quoted} has shape {field.full_shape}: a direction is needed"
             raise GradientError(Diagnostic("argument", message, help="pass `seed=` an array of that shape"))
         return np.array(1.0)
+    try:
+        return _fitting(field, seed)
+    except LaunchTypeError as wrong:
+        message = f"`seed=`: {wrong.diagnostics[0].message}"
+        advice = "a direction has the shape of the field's `to_numpy()`"
+        raise LaunchTypeError(Diagnostic("argument", message, help=advice)) from None
+
+
+def _fitting(field: Field, seed: Any) -> np.ndarray:
     if isinstance(seed, Field):
         array = seed.to_numpy().reshape(seed.full_shape)
     else:

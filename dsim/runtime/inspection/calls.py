@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dsim.diagnostics import Span
+from dsim.diagnostics import BoundsError, Diagnostic, Span
+from dsim.diagnostics.frames import outermost
 from dsim.ir.nodes import Accumulate, Load, Store
 from dsim.runtime.fields.fields import Field
 from dsim.runtime.launching.forms import Form
@@ -117,10 +118,17 @@ class Calls(Sequence[RecordedCall]):
     def __len__(self) -> int:
         return len(self.starts) - 1
 
+    @outermost
     def __getitem__(self, at: Any) -> Any:
         if isinstance(at, slice):
             return [self._made(n) for n in range(*at.indices(len(self)))]
-        return self._made(range(len(self))[at])
+        try:
+            return self._made(range(len(self))[at])
+        except IndexError:
+            message = f"there is no call {at}: the tape has {len(self):,} calls, counted from 0"
+            raise BoundsError(
+                Diagnostic("out-of-bounds", message, help="the last one is `tape.calls[-1]`")
+            ) from None
 
     def __iter__(self) -> Iterator[RecordedCall]:
         return map(self._made, range(len(self)))

@@ -339,6 +339,10 @@ def checkpoint(
     if operator.index(n) < 0:
         message = f"`n` of `checkpoint` is a number of steps, 0 or more, not {n}"
         raise GradientError(Diagnostic("argument", message, caller(), help="pass how many steps there are"))
+    if not callable(step):
+        message = f"`step` of `checkpoint` is a function of the number of a step, not {kind_of(step)}"
+        advice = "pass the function itself: `checkpoint(step, 100)`"
+        raise GradientError(Diagnostic("argument", message, caller(), help=advice))
     _checked(slots, budget)
     _folder(directory)
     tapes = [c for c in opened() if isinstance(c, CheckpointedLoops)]

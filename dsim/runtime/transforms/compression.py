@@ -105,7 +105,7 @@ def _checked(pattern: Any, shape: tuple[int, int]) -> Pattern:
     """The pattern that was given."""
     if not issparse(pattern) or pattern.shape != shape:
         got = f"one of shape {pattern.shape}" if issparse(pattern) else kind_of(pattern)
-        message = f"the pattern must be a sparse array of shape {shape}, got {got}"
+        message = f"`sparse=`: the pattern must be a sparse array of shape {shape}, got {got}"
         advice = 'pass "auto", or an array of scipy.sparse, such as the matrix of another state'
         raise GradientError(Diagnostic("argument", message, help=advice))
     entries = pattern.tocoo()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dsim.diagnostics import Diagnostic, GradientError
 from dsim.diagnostics.frames import outermost
 from dsim.runtime.checking import runs
 from dsim.runtime.transforms.recorded_run import GradientRecording, RecordedRun, Run, RunRecording
@@ -195,6 +196,11 @@ def value_and_grad(run: Run, wrt: Any, out: Any) -> Callable[..., tuple[Any, Any
 
 def _of_call(values: tuple[Any, ...], inputs: Selection) -> Any:
     """What ``f(a, b)``, ``f([a, b])`` or ``f({x: a, y: b})`` gives for the inputs."""
+    if inputs.single and values[1:] and any(np.ndim(v) for v in values):
+        message = f"`wrt=` names one field or array, and the call has {len(values)} values"
+        raise GradientError(
+            Diagnostic("argument", message, help="pass one array, or name the others in `wrt=`")
+        )
     whole = inputs.single or len(inputs.leaves) > 1 or isinstance(values[0], Mapping)
     return values[0] if whole and len(values) == 1 else values
 

@@ -40,7 +40,13 @@ class InputVector:
 
     def __init__(self, wrt: Selection, free: Any, bounds: Any) -> None:
         self._wrt = wrt
-        self.free = np.flatnonzero(self._numbers(self._by_leaf(free, "free"), "free", True, bool))
+        masks = self._by_leaf(free, "free")
+        self.free = np.flatnonzero(self._numbers(masks, "free", True, bool))
+        for mask in masks.values():
+            if not np.isin(np.asarray(mask), (0, 1)).all():
+                message = f"`free=` says by booleans which numbers are optimised, got {kind_of(mask)}"
+                advice = "pass a comparison, such as `free=mass > 0`"
+                raise GradientError(Diagnostic("argument", message, help=advice))
         self.bounds = None if bounds is None else self._bounds(self._by_leaf(bounds, "bounds"))
 
     def present(self) -> np.ndarray:
@@ -49,7 +55,11 @@ class InputVector:
 
     def arrays(self, vector: Any) -> list[np.ndarray]:
         """The arrays of the inputs that have these values."""
-        given = real_numbers(vector, np.float64, "the vector")
+        try:
+            given = real_numbers(vector, np.float64, "the vector")
+        except (TypeError, ValueError):
+            message = f"the vector has {len(self.free)} numbers, got {kind_of(vector)} without numbers"
+            raise GradientError(Diagnostic("argument", message, help="start from `x0`")) from None
         if given.shape != self.free.shape:
             message = f"the vector must be of shape {self.free.shape}, got {given.shape}"
             raise GradientError(Diagnostic("argument", message, help="start from `x0`"))

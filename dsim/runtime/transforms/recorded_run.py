@@ -140,6 +140,9 @@ class RunRecording:
                 if isinstance(leaf, Field):
                     before.keep(leaf)
                     leaf.require_memory()[...] = given
+                elif not leaf.flags.writeable:
+                    message = f"an array of shape {leaf.shape} in `wrt=` is read-only, and is to hold values"
+                    raise GradientError(Diagnostic("argument", message, help="name a copy of it in `wrt=`"))
                 else:
                     arrays.append((leaf, leaf.copy()))
                     leaf[...] = given

@@ -145,7 +145,9 @@ class Selection:
             message = f"`{self.what}=` takes fields and NumPy arrays, got {kind_of(leaf)}"
             raise self._wrong(message, f"pass a field or a list of fields: `{self.what}=[x, y]`")
         if not is_float:
-            raise self._wrong(f"`{self.what}=` needs floats, {name} holds {holds}", "make it a float field")
+            converted = "convert it, as with `.astype(float)`, and give the kernels that array"
+            advice = "make it a float field" if isinstance(leaf, Field) else converted
+            raise self._wrong(f"`{self.what}=` needs floats, {name} holds {holds}", advice)
 
     def _check_type(self, dtype: np.dtype) -> None:
         """Refuses floats that kernels do not have: longer ones, or of another byte order."""

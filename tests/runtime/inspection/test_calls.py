@@ -66,8 +66,9 @@ def test_records():
     assert (one.seconds, one.backward_seconds, one.gradient_norm) == (None, None, None)
     assert calls[-1].kernel == "total"
     assert [c.index for c in calls[8:]] == [8, 9]
-    with pytest.raises(IndexError):
-        calls[10]
+    for at in (10, -11):
+        with pytest.raises(IndexError, match=f"there is no call {at}: the tape has 10 calls"):
+            calls[at]
     with pytest.raises(AttributeError):
         one.index = 3
     assert sum(c.saved_bytes for c in calls) == tape.saved_bytes == 96

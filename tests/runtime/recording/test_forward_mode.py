@@ -234,7 +234,12 @@ def test_seeds_that_do_not_fit():
     for arguments, message in (
         ({"param": v}, "`v` has shape \\(3,\\): a direction is needed"),
         ({"param": v, "seed": [1.0, 2.0]}, r"`v` takes an array of shape \(3,\), got \(2,\)"),
+        ({"param": v, "seed": "a"}, "`seed=`: `v` takes an array of shape"),
+        ({"param": v, "seed": ["a", "b", "c"]}, "`seed=`: `v` holds f64, got an array of"),
+        ({"param": v, "seed": 2.0}, r"`seed=`: `v` takes an array of shape \(3,\), got \(\)"),
         ({"param": [x, v], "seed": [1.0]}, "2 params need 2 seeds, got 1"),
+        ({"param": [x, v], "seed": 2.0}, "2 params need 2 seeds, got 1"),
+        ({"param": [x, v], "seed": [1.0, 0.0, 0.0]}, "2 params need 2 seeds, got 3"),
         ({"param": n}, "param must be a float field, `n` holds i32"),
         ({"param": 3.0}, "param must be a field or a list of fields, not float"),
         ({"loss": n, "param": x}, "loss must be a float field"),

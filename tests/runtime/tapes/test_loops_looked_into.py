@@ -178,6 +178,11 @@ def test_checkpoints_refuse_the_same_in_a_tape_and_outside(walk, n, options, mes
     assert not steps
 
 
+def test_a_step_that_is_no_function():
+    with pytest.raises(ti.GradientError, match=r"`step` of `checkpoint` is a function of .*, not NoneType"):
+        ti.ad.checkpoint(None, 2)
+
+
 def test_steps_outside_the_block(walk):
     tape = ti.Tape(walk.loss)
     for asked in (lambda: tape.steps(range(3)), tape.step):

@@ -23,6 +23,8 @@ class Program:
 
 
 BIG, LONG = np.ones(3, ">f8"), np.ones(3, np.longdouble)
+READ_ONLY = np.ones(3)
+READ_ONLY.flags.writeable = False
 TYPES = "takes floats of up to 64 bits in the machine's byte order, got an array of"
 ONE = "the gradient is that of one number, and"
 CALLS = {
@@ -41,6 +43,34 @@ CALLS = {
     "three of a pair": (
         lambda p: ti.implicit(residual=(p.run, p.x, p.y), unknown=p.x, wrt=p.y),
         "`residual=` is a function and the fields that it writes, got 3 of them",
+    ),
+    "an array of integers": (
+        lambda p: ti.grad(p.run, wrt=np.arange(3), out=p.y),
+        "`wrt=` needs floats, the array holds int64.*convert it, as with `.astype\\(float\\)`",
+    ),
+    "a read-only array": (
+        lambda p: ti.grad(p.run, wrt=READ_ONLY, out=p.y)(np.ones(3)),
+        r"an array of shape \(3,\) in `wrt=` is read-only, and is to hold values",
+    ),
+    "one value too many": (
+        lambda p: ti.grad(p.run, wrt=p.x, out=p.y)([1, 1, 1], 3),
+        "`wrt=` names one field or array, and the call has 2 values",
+    ),
+    "a word as a pattern": (
+        lambda p: ti.jacobian(p.run, wrt=p.x, out=p.y, sparse="no"),
+        "`sparse=`: the pattern must be a sparse array",
+    ),
+    "a word as a vector": (
+        lambda p: ti.objective(p.run, wrt=p.x, loss=p.y)("abc"),
+        "the vector has 3 numbers, got str without numbers",
+    ),
+    "a word as a mask": (
+        lambda p: ti.objective(p.run, wrt=p.x, loss=p.y, free="x"),
+        "`free=` says by booleans which numbers are optimised, got str",
+    ),
+    "floats as a mask": (
+        lambda p: ti.objective(p.run, wrt=p.x, loss=p.y, free=[0.5, 0, 1]),
+        "`free=` says by booleans which numbers are optimised, got list",
     ),
     "a direction": (
         lambda p: ti.objective(p.run, wrt=p.x, loss=p.y).hessp(np.ones(3), np.ones(2)),
