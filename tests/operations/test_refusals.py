@@ -59,6 +59,22 @@ CALLS = {
         lambda z, y: ops.solve([[1.0, 2.0], [3.0]], z, out=y),
         "got list that is not an array.*give its rows the same length",
     ),
+    "a tuple of one": (
+        lambda z, y: ops.solve(EYE, z, out=(y,)),
+        "`solve` gives 1 array, and `out` is a tuple of 1.*pass `out=x` for one array",
+    ),
+    "a place that is not there": (
+        lambda z, y: ops.take(z, [9, 0], out=y),
+        "`rows` of `take` has the place 9: there are [0-9]+ rows.*places are from 0 to",
+    ),
+    "a row that is not there": (
+        lambda z, y: ops.scatter_add(z, [5], length=2, out=y),
+        "`rows` of `scatter_add` has the place 5: there are 2 rows.*places are from 0 to 1",
+    ),
+    "a length": (
+        lambda z, y: ops.scatter_add(z, [0], length=4.0, out=y),
+        "`length` of `scatter_add` is a number of rows, got 4.0",
+    ),
     "an axis": (
         lambda z, y: ops.rfft(z, axis=1, out=y),
         "`rfft` finds no axis 1 in an array with 1 axis",

@@ -29,6 +29,20 @@ def places(given: Any, name: str, of: str) -> np.ndarray:
     raise LaunchTypeError(Diagnostic("argument", message, help=advice))
 
 
+def refuse_outside(rows: np.ndarray, low: int, length: int, name: str, of: str) -> None:
+    """Refuses places outside of ``low … length - 1`` in `rows`, the parameter `name` of the operation `of`.
+
+    Raises
+    ------
+    LaunchTypeError
+        When there is one.
+    """
+    wrong = rows[(rows < low) | (rows >= length)]
+    if wrong.size and rows.dtype.kind != "b":
+        message = f"`{name}` of `{of}` has the place {wrong[0]}: there are {length} rows"
+        raise LaunchTypeError(Diagnostic("argument", message, help=f"places are from 0 to {length - 1}"))
+
+
 @operation(check=False)
 def element(x: Any, *, key: Any) -> Any:
     """``x[key]`` for a constant key."""
@@ -70,9 +84,11 @@ def take(x: Any, rows: Any) -> Any:
     Raises
     ------
     LaunchTypeError
-        When `rows` are no integers.
+        When `rows` are no integers, or beyond the last one.
     """
-    return np.asarray(x)[places(rows, "rows", "take")]
+    x, rows = np.asarray(x), places(rows, "rows", "take")
+    refuse_outside(rows, -len(x), len(x), "rows", "take")
+    return x[rows]
 
 
 @take.jvp
@@ -92,7 +108,7 @@ def scatter_add(values: Any, rows: Any, *, length: int) -> Any:
     Raises
     ------
     LaunchTypeError
-        When `rows` are no integers.
+        When `rows` are no integers, or beyond the last one; when `length` is no number of rows.
 
     Examples
     --------
@@ -101,7 +117,11 @@ def scatter_add(values: Any, rows: Any, *, length: int) -> Any:
     >>> operations.scatter_add(np.array([1.0, 2.0, 4.0]), np.array([0, 2, 0]), length=3)
     array([5., 0., 2.])
     """
+    if not isinstance(length, int | np.integer) or length < 0:
+        message = f"`length` of `scatter_add` is a number of rows, got {length!r}"
+        raise LaunchTypeError(Diagnostic("argument", message, help="pass an integer, as `length=x.shape[0]`"))
     rows = places(rows, "rows", "scatter_add")
+    refuse_outside(rows, -length, length, "rows", "scatter_add")
     made = np.zeros((length, *values.shape[rows.ndim :]), values.dtype)
     np.add.at(made, rows, values)
     return made

@@ -225,7 +225,8 @@ class HostFunction:
             return [self.fitting(None, found, like[0], "`out`")]
         got = len(found) if isinstance(found, tuple | list) else 1
         if got != len(like) or not isinstance(found, tuple | list):
-            why = f"gives {_counted(got, 'array')}, and `out` has {len(like)}"
+            has = f"is a tuple of {len(like)}" if got == len(like) else f"has {len(like)}"
+            why = f"gives {_counted(got, 'array')}, and `out` {has}"
             raise self.wrong(None, why, "pass `out=x` for one array, and a tuple of fields for several")
         return [
             self.fitting(None, a, b, f"`out[{n}]`") for n, (a, b) in enumerate(zip(found, like, strict=True))
