@@ -243,7 +243,7 @@ class View:
         """
         self._refuse_closed()
         scene, parts = self.scene.json(), self._page_parts
-        save(Path(path), scene, self.recording, self._frame, parts, rate=rate, budget=budget)
+        save(path, scene, self.recording, self._frame, parts, rate=rate, budget=budget)
 
     def _page_parts(self, budget: int) -> PageParts:
         """What a page without a kernel has, of which frames may take at most `budget` bytes."""

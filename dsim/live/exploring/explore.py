@@ -10,6 +10,7 @@ from dsim.live.exploring.controls import controls_of
 from dsim.live.exploring.explorer import Explorer
 from dsim.live.scene.numbers import name_by_variables, refused
 from dsim.live.view import View
+from dsim.runtime.checking import runs
 from dsim.runtime.fields.fields import Field, kind_of
 from dsim.runtime.fields.loss import check as check_loss
 
@@ -85,6 +86,10 @@ def explore(
     if loss is not None:
         check_loss(loss)
         _refuse_loss(loss, fields, controls or ())
+    if reset is not None:
+        runs.require(reset)
+    if not isinstance(picture, View | None):
+        raise refused(f"`picture=` is a view, not {kind_of(picture)}", "pass one: `picture=ds.view(x)`")
     name_by_variables(run, [f for f in (*fields, loss, *(controls or ())) if isinstance(f, Field)])
     made = Explorer(run, fields, loss, controls_of(run, controls), reset)
     made.show(picture)

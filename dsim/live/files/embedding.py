@@ -63,7 +63,7 @@ def embedded(frames: Sequence[ViewFrame], budget: int, added: int = 0, every: in
     DsimError
         When the last one alone is larger.
     """
-    if budget <= 0:
+    if not isinstance(budget, int | float) or not budget > 0:
         raise refused(f"`budget` is a number of bytes, not {budget!r}", "budget=20_000_000")
     stride = 1
     while True:

@@ -23,7 +23,7 @@ _NAME = "%06d.png"
 
 
 def save(
-    path: Path,
+    path: str | Path,
     scene: dict[str, Any],
     recorded: Iterable[ViewFrame],
     present: Callable[[], ViewFrame],
@@ -36,7 +36,7 @@ def save(
 
     Parameters
     ----------
-    path : Path
+    path : str or Path
         The file.
     scene : dict
         What the page is told once.
@@ -51,6 +51,9 @@ def save(
     budget : int
         Bytes of the frames of a page.
     """
+    if not isinstance(path, str | Path):
+        raise refused(f"a view is saved as a file with a name, not {path!r}", 'save("picture.png")')
+    path = Path(path)
     kind = path.suffix.lower()
     if kind not in _KINDS:
         raise refused(f"a view is saved as {', '.join(_KINDS)}, not as {path.name!r}", 'save("picture.png")')
