@@ -63,6 +63,10 @@ class Implicit(ByName):
         self.function, self._system = function, system
         system.name = self.__name__
 
+    def __get__(self, owner: object, kind: type | None = None) -> Any:
+        """A method of `owner`, when it stands in a class."""
+        return self if owner is None else functools.update_wrapper(functools.partial(self, owner), self)
+
     @outermost
     def __call__(self, *args: Any, **named: Any) -> Any:
         """Calls the function; in a tape or forward mode its derivative follows from the residual."""

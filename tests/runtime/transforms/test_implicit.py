@@ -265,3 +265,28 @@ def test_a_solution_under_no_grad_is_constant():
     u = s.u.to_numpy()
     np.testing.assert_array_equal(ti.grad(run, wrt=s.k, out=s.loss)(), u)
     np.testing.assert_array_equal(ti.jacobian(run, wrt=s.k, out=s.loss), u)
+
+
+def test_a_method():
+    u, k, r = (ti.field(ti.f64, shape=(), needs_grad=True) for _ in range(3))
+
+    @ti.kernel
+    def equation():
+        r[None] = u[None] ** 3 - k[None]
+
+    class Root:
+        power = 1 / 3
+
+        @ti.implicit(residual=(equation, r), unknown=u, wrt=k)
+        def find(self):
+            """The cube root."""
+            u[None] = k[None] ** self.power
+
+    k[None] = 8.0
+    root = Root()
+    with ti.Tape(u):
+        root.find()
+    assert np.isclose(k.grad[None], 1 / 12)
+    assert np.isclose(ti.grad(root.find, wrt=k, out=u)(), 1 / 12)
+    assert root.find.__doc__ == "The cube root."
+    assert isinstance(Root.find, type(Root.__dict__["find"]))
