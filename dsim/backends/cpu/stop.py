@@ -26,6 +26,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 from dsim.backends.llvm import frame
+from dsim.diagnostics import ArgumentError, Diagnostic
 
 # The file name of code that calls machine code with the frame in its local `held`: another thread finds a
 # launch by it on the Python stack, so that launches themselves register nothing. Other functions that do so
@@ -83,6 +84,9 @@ def stop_launch(thread: threading.Thread | None = None) -> bool:
     ...     _ = ds.stop_launch(thread)
     stopped
     """
+    if not isinstance(thread, threading.Thread | None):
+        message = f"`stop_launch` takes a thread, not {type(thread).__name__}"
+        raise ArgumentError(Diagnostic("argument", message, help="ds.stop_launch(threading.main_thread())"))
     ident = (thread or threading.main_thread()).ident
     return ident is not None and _stop(ident, asked=True)
 

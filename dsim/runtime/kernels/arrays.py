@@ -18,6 +18,7 @@ from dsim.frontend.source.lowered import LoweringSettings as Types
 from dsim.frontend.values.types import ArrayType, describe_array, scalar_type
 from dsim.ir.types import from_numpy
 from dsim.runtime.fields.brought import as_numpy, is_plain
+from dsim.runtime.fields.components import Component
 from dsim.runtime.fields.fields import BAR, Field
 from dsim.runtime.fields.holders import holder
 from dsim.runtime.fields.ndarrays import Ndarray
@@ -234,6 +235,9 @@ class Arrays:
 
     def _array(self, n: int, value: Any) -> tuple[Value, Any]:
         """An argument that is neither an array with memory of its own nor a field, as one of these."""
+        if isinstance(value, Component):
+            advice = "copy it into a field of numbers first: `x.copy_from(component)`"
+            raise self._refused(n, "got a component of a field", advice)
         try:
             array = as_numpy(value)
         except TypeError as wrong:

@@ -117,7 +117,7 @@ def test_wrong_use():
         v.get_scalar_field(1).fill(0.5)
     with pytest.raises(IndexError, match="index 3 is outside `v`"):
         v.get_scalar_field(1)[3] = 1
-    with pytest.raises(TypeError, match="got an object of type `Component`"):
+    with pytest.raises(TypeError, match="got a component of a field\n"):
         _takes_an_array(v.get_scalar_field(1))
 
 

@@ -55,6 +55,11 @@ def test_each_array_is_asked_for_its_gradient():
         (plane, lambda: ti.Vector.ndarray(2, ti.f32, (3, 3)), "got an array of vectors of 2 f32 of shape"),
         (plane, lambda: [[1.0]], "got an object of type `list`"),
         (plane, lambda: 1.0, "got an object of type `float`"),
+        (
+            plane,
+            lambda: ti.Vector.field(2, ti.f32, (3, 3)).get_scalar_field(0),
+            "(?s)got a component of a field\n.*copy it into a field of numbers first",
+        ),
         (plane, lambda: np.ma.masked_array(np.zeros((2, 2), np.float32)), "a masked array"),
         (
             colors,

@@ -210,3 +210,8 @@ def test_nothing_is_collected_while_frames_are_looked_at(monkeypatch):
     assert not ti.stop_launch(threading.main_thread())
     assert seen == [False]
     assert gc.isenabled()
+
+
+def test_a_word_is_no_thread():
+    with pytest.raises(ti.DsimError, match="`stop_launch` takes a thread, not str"):
+        ti.stop_launch("main")
