@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -102,12 +103,14 @@ def optimize(  # noqa: PLR0913 (most have names)
     chosen = method_named(method, options, f.bounds is not None)
     if tolerance is not None and not _is_number(tolerance):
         raise wrong(f"`tolerance=` is a number from 0, got {tolerance!r}", "such as `tolerance=1e-6`")
-    if callback is not None and not callable(callback):
+    if callback is not None and not _takes_one(callback):
         raise wrong(
             "`callback=` is a function of the optimisation", "`callback=lambda o: print(o.best.loss)`"
         )
     if view is not None and not callable(getattr(view, "update", None)):
         raise wrong("`view=` has an `update()`, as what `ds.view` gives", "`view=ds.view(x)`")
+    if background not in (None, True, False):
+        raise wrong(f"`background=` is True, False or None, got {background!r}", "`background=False` waits")
     count(steps, "steps")
     replaces = WORKING.give_way(f) if start and not opened() else ""
     with EVALUATING:
@@ -126,6 +129,19 @@ def optimize(  # noqa: PLR0913 (most have names)
     if start:
         made.start()
     return made
+
+
+def _takes_one(callback: Any) -> bool:
+    """Whether it can be called with the optimisation alone."""
+    if not callable(callback):
+        return False
+    try:
+        inspect.signature(callback).bind(None)
+    except TypeError:
+        return False
+    except ValueError:  # some functions of C have no signature
+        return True
+    return True
 
 
 def _with_panel(plan: OptimizationPlan) -> Optimization:

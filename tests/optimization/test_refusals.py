@@ -22,6 +22,14 @@ CALLS = {
     "steps": (lambda p: started(p.run, p.x, p.y, steps=0), "`steps=` is a whole number above 0"),
     "a tolerance": (lambda p: started(p.run, p.x, p.y, tolerance=-1), "`tolerance=` is a number from 0"),
     "a callback": (lambda p: started(p.run, p.x, p.y, callback=3), "`callback=` is a function"),
+    "a callback without parameters": (
+        lambda p: started(p.run, p.x, p.y, callback=lambda: None),
+        "`callback=` is a function of the optimisation",
+    ),
+    "a background": (
+        lambda p: started(p.run, p.x, p.y, background="x"),
+        "`background=` is True, False or None, got 'x'",
+    ),
     "a view": (lambda p: started(p.run, p.x, p.y, view=3), "`view=` has an `update"),
     "a folder": (lambda p: started(p.run, p.x, p.y, path="no/such.npz"), "there is no folder"),
     "a path": (lambda p: started(p.run, p.x, p.y, path=3), "`path=` is the name of a file"),
