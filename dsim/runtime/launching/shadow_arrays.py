@@ -136,19 +136,19 @@ class Mirrors:
             self._renew(found)
         return mirror
 
-    def argument(self, array: np.ndarray, name: str, function: str) -> Field:
+    def argument(self, array: np.ndarray, name: str, function: str, meets: bool = True) -> Field | None:
         """The field that holds the numbers of `array`, an argument of a function of Python's.
 
-        That in whose memory it lies, the shadow array of kernels that had it, or one of its own. Numbers of a
-        type that kernels lack are in it byte by byte.
+        That in whose memory it lies, the shadow array of kernels that had it, or, if it `meets` the array
+        here, one of its own. Numbers of a type that kernels lack are in it byte by byte.
         """
         held = holder(array)
         if held is not None:
             return held
         numbers = array if is_known(array.dtype) else array[..., None].view(np.uint8)
         memory = memory_of(numbers)
-        axes = next((n for n in range(numbers.ndim + 1) if (*memory, n) in self._known), 0)
-        return self.of(numbers, axes, name, function)
+        axes = next((n for n in range(numbers.ndim + 1) if (*memory, n) in self._known), None)
+        return self.of(numbers, axes or 0, name, function) if meets or axes is not None else None
 
     def _met(self, key: tuple[Any, ...], array: np.ndarray, entry_axes: int, name: str) -> Known:
         mirror = _taken(from_numpy(array.dtype), array.shape, entry_axes)

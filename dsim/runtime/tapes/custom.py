@@ -55,7 +55,7 @@ class Replaced(ByName):
         back = functools.partial(self.grad, *args, **named)
         calls = [(tape, Custom(back, self.__name__, reads, _tangents(tape))) for tape in tapes]
         arrays = list(_arrays(self.function, args, named))
-        _shadows(arrays, self.__name__)  # Python's writes so far are none of the function's
+        _shadows(arrays, self.__name__, meets=False)  # Python's writes so far are none of the function's
         done = False
         try:
             with opened()[0].mirrors.undifferentiated(functools.partial(_paused, calls)):
@@ -173,10 +173,11 @@ def _arrays(
             yield at if isinstance(at, str) else names[min(at, len(names) - 1)], array
 
 
-def _shadows(arrays: Iterable[tuple[str, np.ndarray]], function: str) -> list[Field]:
-    """The fields that hold the numbers of arrays, as these are now."""
-    found = (opened()[0].mirrors.argument(array, name, function) for name, array in arrays)
-    return [f for f in found if not f.derivative]
+def _shadows(arrays: Iterable[tuple[str, np.ndarray]], function: str, meets: bool = True) -> list[Field]:
+    """The fields that hold the numbers of arrays, as these are now; new ones if it `meets` arrays here."""
+    mirrors = opened()[0].mirrors
+    found = (mirrors.argument(array, name, function, meets) for name, array in arrays)
+    return [f for f in found if f is not None and not f.derivative]
 
 
 @contextmanager

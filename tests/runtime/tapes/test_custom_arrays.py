@@ -296,3 +296,31 @@ def test_an_array_that_only_python_reads_inside_of_forward_mode():
         w[:] = 100.0
         s.total()
     assert s.gradient() == [1, 2, 3]
+
+
+def test_an_array_that_kernels_take_as_vectors_has_one_shadow_array():
+    x, y = (ti.field(ti.f64, shape=n, needs_grad=True) for n in (2, ()))
+    x.fill(1.0)
+
+    @ti.kernel
+    def weigh(a: ti.types.ndarray(dtype=ti.types.vector(2, ti.f64), ndim=1)):
+        for i in x:
+            a[i][0] *= 2.0
+            y[None] += x[i] * a[i].sum()
+
+    @ti.ad.grad_replaced
+    def run(a):
+        weigh(a)
+
+    @ti.ad.grad_for(run)
+    def _(a):
+        x.grad.from_numpy(x.grad.to_numpy() + a.sum(axis=1) * y.grad[None])
+
+    a = np.ones((2, 2))
+    with ti.Tape(y) as tape:
+        for _ in range(2):
+            run(a)
+            a += 1.0
+        assert [mirror.name for mirror, _ in tape.mirrors.arrays()] == ["a"]
+    assert x.grad.to_numpy().tolist() == [(2 + 1) + (6 + 2)] * 2
+    assert a.tolist() == [[7.0, 3.0]] * 2
