@@ -152,10 +152,21 @@ def check_tape(record: TapeRecord, recorder: Recorder, fields: Sequence[Field]) 
         found = GradientCheck(check.first(f, g, "reverse") for f, g in gradients.items())
     if not found:
         wrong = ", ".join(f"`{c.field}`" for c in found if not c.passed)
-        message = f"the gradient by {wrong} does not agree with differences\n{found}"
+        solver = _in_python(recorder)
+        kept = "" if solver is None else f", for which `{solver}` keeps the unknowns that Python computed"
+        message = f"the gradient by {wrong} does not agree with differences{kept}\n{found}"
         advice = "look for a kink, or a wrong custom derivative"
+        if solver is not None:
+            advice = f"use `ds.check_grad(run, wrt=…, loss=…)`, which calls `{solver}` again"
         raise GradientError(Diagnostic("wrong-derivative", message, help=advice))
     return found
+
+
+def _in_python(recorder: Recorder) -> str | None:
+    """The name of a function under `implicit` into whose unknowns Python writes numbers: no launch does."""
+    without_line = (form for form, _ in recorder.launches if form.kernel.origin.span is None)
+    written = {f for form in without_line for f in form.written}
+    return next((s.name for _, s in recorder.systems if not written.isdisjoint(s.unknown)), None)
 
 
 def listed(given: Any, name: str) -> tuple[Any, ...]:
