@@ -89,6 +89,10 @@ class Residuals:
     def __reduce__(self) -> tuple[Any, ...]:
         uncopied("an objective, or residuals,", "make another one of the run: a copy would have other fields")
 
+    def __repr__(self) -> str:
+        run = getattr(self._run, "__name__", "a run")
+        return f"<{type(self).__name__.lower()} of {run}: {len(self.free):,} numbers of {self.wrt}>"
+
     @property
     def x0(self) -> np.ndarray:
         """The present values of the free numbers, 64-bit floats."""

@@ -179,3 +179,10 @@ def test_an_objective_is_one_number():
     x, _, run = rosenbrock()
     with pytest.raises(GradientError, match="`loss=` has 6"):
         ti.objective(run, wrt=x, loss=x)
+
+
+def test_what_it_is_printed_as():
+    x, y, run = rosenbrock()
+    assert repr(ti.objective(run, wrt=x, loss=y)) == "<objective of run: 6 numbers of `x`>"
+    some = ti.residuals(run, wrt=[x], out=y, free={x: np.arange(6) > 1})
+    assert repr(some) == "<residuals of run: 4 numbers of `x`>"
