@@ -26,6 +26,11 @@ from dsim.runtime.state.references import ByName
 from dsim.runtime.state.stack import opened
 
 _EMPTY = inspect.Parameter.empty
+_INPUTS = (
+    inspect.Parameter.POSITIONAL_ONLY,
+    inspect.Parameter.POSITIONAL_OR_KEYWORD,
+    inspect.Parameter.VAR_POSITIONAL,
+)
 _KEYWORDS = {"jvp": ("tangents",), "vjp": ("adjoint",), "jacobian": ()}
 
 
@@ -107,8 +112,24 @@ class Operation(ByName):
                 "*inputs, *", "*inputs"
             )
             raise LaunchTypeError(Diagnostic("argument", message, definition(rule), help=advice))
+        self._refuse_further(kind, rule, wanted)
         self.host.give(HostRule(kind, rule, takes_any or "out" in keywords))
         return rule
+
+    def _refuse_further(self, kind: str, rule: Callable[..., Any], keywords: Sequence[str]) -> None:
+        """Refuses a rule that cannot be called with the inputs, where their number is known."""
+        inputs = [p for p in self.host.signature.parameters.values() if p.kind in _INPUTS]
+        if any(p.kind is p.VAR_POSITIONAL for p in inputs):
+            return
+        signature = inspect.signature(rule)
+        named = {k: None for k in (*keywords, "out") if k in signature.parameters}
+        try:
+            signature.bind(*inputs, **named)
+        except TypeError as wrong:
+            count = f"its {len(inputs)} input{'' if len(inputs) == 1 else 's'}"
+            message = f"this {kind} of `{self.__name__}` cannot be called with {count}: {wrong}"
+            advice = "give it the parameters before the `*`, as those of the function"
+            raise LaunchTypeError(Diagnostic("argument", message, definition(rule), help=advice)) from None
 
     # -- calls
 

@@ -305,3 +305,9 @@ def test_a_rule_without_the_attributes_is_refused_where_it_is_given():
 
     with pytest.raises(ds.LaunchTypeError, match=r"this jvp of `power` takes no `tangents`, `exponent`"):
         power.jvp(lambda a: a)
+
+
+@pytest.mark.parametrize("rule", [lambda *, adjoint: None, lambda a, b, /, *, adjoint: adjoint])
+def test_a_rule_of_another_number_of_inputs_is_refused_where_it_is_given(rule):
+    with pytest.raises(ds.LaunchTypeError, match="this vjp of `square` cannot be called with its 1 input: "):
+        _square().vjp(rule)
