@@ -18,7 +18,8 @@ _SLOPE_OF_ERF = 2 / math.sqrt(math.pi)
 
 
 def _pow_base(x: Term, y: Term, z: Term, t: Term) -> Term:
-    return safe(select(y.equals(0), 0, y * x.op("pow", y - 1)), t)
+    """0 at the exponent 0, by a product: a selection would have derivative 0 by `y` there, not ``1 / x``."""
+    return safe(safe(x.op("pow", y - 1), y), t)
 
 
 def _pow_exponent(x: Term, y: Term, z: Term, t: Term) -> Term:

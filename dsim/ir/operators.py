@@ -23,7 +23,8 @@ _COMPARED = Ends(
 
 def safe(p: Term, t: Term) -> Term:
     """``p * t``, but 0 where `t` is 0: the product for a partial `p` that may be infinite."""
-    return p.op("mul_strong", t)
+    known = isinstance(t.atom, Const) and t.atom.value != 0
+    return p * t if known else p.op("mul_strong", t)
 
 
 def quotient(t: Term, y: Term) -> Term:
