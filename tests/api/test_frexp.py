@@ -63,15 +63,20 @@ def test_of_vectors_and_outside_of_kernels():
 
 def test_the_derivative_of_the_fraction_is_the_power():
     ti.init(default_fp=ti.f64)
-    x, y = ti.field(ti.f64, 3, needs_grad=True), ti.field(ti.f64, (), needs_grad=True)
-    x.from_numpy(np.array([10.0, -0.1, 3e-310]))
+    x, y = ti.field(ti.f64, 4, needs_grad=True), ti.field(ti.f64, (), needs_grad=True)
+    x.from_numpy(np.array([10.0, -0.1, 0.0, -0.0]))
 
     @ti.kernel
     def run():
-        for i in range(2):
+        for i in x:
             m, _ = ti.frexp(x[i])
             y[None] += m
 
     with ti.ad.Tape(y):
         run()
-    np.testing.assert_array_equal(x.grad.to_numpy(), [2.0**-4, 2.0**3, 0.0])
+    expected = [2.0**-4, 2.0**3, 1.0, 1.0]
+    np.testing.assert_array_equal(x.grad.to_numpy(), expected)
+    for n, slope in enumerate(expected):
+        with ti.ad.FwdMode(y, x, seed=np.eye(4)[n]):
+            run()
+        assert y.dual[None] == slope

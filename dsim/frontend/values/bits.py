@@ -100,7 +100,9 @@ def remainder(e: Emitter, x: Scalar, y: Scalar, hint: str) -> Scalar:
 def _taken_apart(e: Emitter, x: Scalar) -> tuple[Atom, Atom]:
     """The fraction and the exponent of a float; for 0, infinity and NaN, the number itself and 0.
 
-    Where a launch treats subnormal numbers as zeros, `normal` is 0 for them.
+    The factor between the two is selected, not the result: `scale` means nothing for numbers that are kept,
+    and an adjoint of 0 times it may be NaN. Where a launch treats subnormal numbers as zeros, `normal` is 0
+    for them.
     """
     (given,) = e.floating(x)
     a = e.atom(given, f32) if given.type == f16 else given
@@ -114,14 +116,16 @@ def _taken_apart(e: Emitter, x: Scalar) -> tuple[Atom, Atom]:
     )  # the power is a step: it has no slope
     stored = e.let("shr", raw, e.atom(digits, bits))
     power = e.let("sub", stored, e.atom(bias, bits))
-    scale = e.let("shl", e.let("sub", e.atom(bias + 3, bits), power), e.atom(digits, bits))
-    quarter = e.let("mul", normal, e.let("bit_cast", scale, type=t))  # in [2, 4): no power of two overflows
-    fraction = e.let("mul", quarter, e.atom(0.25, t))
-    less = e.let("select", tiny, e.atom(digits, bits), e.atom(0, bits))
     infinite = e.let("eq", size, e.atom(math.inf, t))
     kept = e.let("bor", e.let("bor", infinite, e.let("isnan", a)), e.let("eq", normal, e.atom(0.0, t)))
+    scale = e.let("shl", e.let("sub", e.atom(bias + 3, bits), power), e.atom(digits, bits))
+    as_it_was = e.let("select", tiny, e.atom(4.0 * 2.0**-digits, t), e.atom(4.0, t))  # 0 has the power 0
+    factor = e.let("select", kept, as_it_was, e.let("bit_cast", scale, type=t))
+    quadruple = e.let("mul", normal, factor)  # in [2, 4): no power of two overflows
+    fraction = e.let("mul", quadruple, e.atom(0.25, t))
+    less = e.let("select", tiny, e.atom(digits, bits), e.atom(0, bits))
     power = e.let("select", kept, e.atom(0, bits), e.let("sub", power, less))
-    return e.atom(e.let("select", kept, normal, fraction), given.type), e.atom(power, i32)
+    return e.atom(fraction, given.type), e.atom(power, i32)
 
 
 def frexp(e: Emitter, x: Value, hint: str = "t") -> tuple[Value, Value]:
