@@ -220,3 +220,26 @@ def test_unsigned_vectors_are_as_wide_as_the_default(default_ip, wanted):
     assert k(5_000_000_000) == wanted + 1
     assert x[0][0] == wanted
     assert ds.math.uvec2(7, 1).to_numpy().tolist() == [7, 1]
+
+
+def same(a, b):
+    """Whether two floats are the same number, or both NaN; 0.0 and -0.0 differ."""
+    return float.hex(a) == float.hex(b)
+
+
+@pytest.mark.parametrize(
+    ("a", "b"), [(1.0, math.nan), (math.nan, 1.0), (0.0, -0.0), (-0.0, 0.0), (1.0, 2.0), (2.0, 1.0)]
+)
+def test_extremes_of_constants_are_those_of_values_at_run_time(a, b):
+    ds.init(default_fp=ds.f64)
+
+    @ds.kernel
+    def captured() -> ds.types.vector(4, float):
+        return ds.Vector([ds.max(a, b), ds.min(a, b), max(a, b), min(a, b)])
+
+    @ds.kernel
+    def passed_in(x: float, y: float) -> ds.types.vector(4, float):
+        return ds.Vector([ds.max(x, y), ds.min(x, y), max(x, y), min(x, y)])
+
+    for constant, at_run_time in zip(captured(), passed_in(a, b), strict=True):
+        assert same(constant, at_run_time)

@@ -22,6 +22,7 @@ from dsim.frontend.values.values import (
     is_scalar,
     kind_of,
 )
+from dsim.ir import arithmetic
 from dsim.ir.build import evaluate
 from dsim.ir.nodes import Atom, Const
 from dsim.ir.primitive import Primitive
@@ -101,10 +102,10 @@ def _abs(e: Emitter, x: Scalar, hint: str) -> Scalar:
     return e.computed(abs, x) if is_open(x) else e.let("abs", e.number(x), hint=hint)
 
 
-def _extreme(op: str) -> Function:
+def _extreme(op: str, of_numbers: Callable[..., float]) -> Function:
     def one(e: Emitter, x: Scalar, y: Scalar, hint: str) -> Scalar:
         if is_open(x) and is_open(y):
-            return e.computed(max if op == "max" else min, x, y)
+            return e.computed(of_numbers, x, y)
         t = e.by_value((x, y))
         a, b = (e.number(x), e.number(y)) if t == u1 else (e.atom(x, t), e.atom(y, t))
         return e.let(op, a, b, hint=hint)
@@ -309,8 +310,8 @@ def _matrix_function(f: Callable[..., Value], what: str) -> Function:
 FUNCTIONS: dict[str, Function] = {
     **{name: _of_floats(name, row) for name, row in _SPELLED.items()},
     "abs": _by_entry(_abs),
-    "max": _extreme("max"),
-    "min": _extreme("min"),
+    "max": _extreme("max", arithmetic.maximum),  # not Python's, which returns another one at a tie or a NaN
+    "min": _extreme("min", arithmetic.minimum),
     "pow": _power,
     "float_pow": _by_entry(_float_power),
     "mod": _mod,
