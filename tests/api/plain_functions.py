@@ -25,6 +25,10 @@ def bent(a, power=2, *, offset=0.0):
     return ds.sin(a)
 
 
+def amplified(v):
+    return gain * v
+
+
 def summed(*args, **named):
     s = 0
     for a in args:

@@ -9,7 +9,7 @@ import pytest
 import dsim as ds
 from dsim.diagnostics import CompilationError
 from tests.api import plain_functions
-from tests.api.plain_functions import Spring, bent
+from tests.api.plain_functions import Spring, amplified, bent
 
 
 @pytest.fixture(autouse=True)
@@ -128,3 +128,60 @@ def test_what_is_new_each_time_is_refused():
 
     with pytest.raises(CompilationError, match=r"`r\.field` is another object at each access"):
         k()
+
+
+def amplified_from_here(v):
+    return plain_functions.gain * v + plain_functions.amplified(v)
+
+
+def test_static_calls_see_the_numbers_of_other_modules(monkeypatch):
+    @ds.kernel
+    def k() -> ds.types.vector(3, float):
+        of_module, of_name = ds.static(plain_functions.amplified(1.0)), ds.static(amplified(1.0))
+        return ds.Vector([of_module, of_name, ds.static(amplified_from_here(1.0))])
+
+    assert [*k()] == [2.0, 2.0, 4.0]
+    monkeypatch.setattr(plain_functions, "gain", 3.0)
+    assert [*k()] == [3.0, 3.0, 6.0]
+    monkeypatch.setattr(plain_functions, "amplified", lambda v: -v)
+    assert [*k()] == [-1.0, 3.0, 2.0]
+
+
+def test_static_calls_see_the_variables_around_a_function():
+    def made(a):
+        def law(v):
+            return sum([a * v for _ in range(2)])
+
+        def change(to):
+            nonlocal a
+            a = to
+
+        return law, change
+
+    law, change = made(1.0)
+
+    @ds.kernel
+    def k() -> float:
+        return ds.static(law(1.0))
+
+    assert k() == 2.0
+    change(2.0)
+    assert k() == 4.0
+    law, _ = made(5.0)
+    assert k() == 10.0
+
+
+def test_a_function_that_became_a_number_is_refused():
+    def made(a):
+        return lambda v: a * v
+
+    law = made(1.0)
+
+    @ds.kernel
+    def k(v: float) -> float:
+        return law(v)
+
+    assert k(2.0) == 2.0
+    law = 3.0
+    with pytest.raises(CompilationError, match="a float cannot be called"):
+        k(2.0)

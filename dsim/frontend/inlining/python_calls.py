@@ -16,9 +16,11 @@ from itertools import pairwise
 
 import numpy as np
 
+from dsim.diagnostics.places import LIBRARIES, ours
 from dsim.frontend.frames.frame import Frame
 from dsim.frontend.frames.names import imported
 from dsim.frontend.frames.static import compile_time
+from dsim.frontend.source.captures import constant_module
 from dsim.frontend.source.paths import MISSING, Path, Surroundings
 from dsim.frontend.values.operators import exact
 from dsim.frontend.values.values import Opaque, Value
@@ -32,6 +34,7 @@ _STEADY = {
     )
 }  # fmt: skip
 _OF_ITEMS = (all, any, max, min, sum)  # in a kernel: of the entries of a vector
+_ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
 _REACHES_OUT = {"STORE_GLOBAL", "DELETE_GLOBAL", "STORE_ATTR", "IMPORT_NAME", "LOAD_NAME", "YIELD_VALUE"}
 
 
@@ -66,25 +69,43 @@ def is_of_containers(function: object, args: list[Value]) -> bool:
 
 
 def _note(f: Frame, path: Path, function: object) -> None:
-    """Notes that a function was called, and the functions and numbers of the kernel's module in it."""
+    """Notes that a function was called, and the numbers and functions that it reads from outside."""
     python = getattr(function, "__func__", function)
     if not isinstance(python, types.FunctionType) or path.text in f.c.captures.objects:
         return
     f.c.captures.function(path, function)
     if isinstance(function, types.MethodType):
         _note_attributes(f, path, function)
-    if python.__globals__ is not f.surroundings.module:
+    if python.__globals__ is not f.surroundings.module and _is_installed(python.__code__.co_filename):
         return
-    around = Surroundings(python)
-    for step in (s for code in _codes(python.__code__) for s in dis.get_instructions(code)):
-        found = around.find(step.argval) if step.opname == "LOAD_GLOBAL" else None
-        if found is None:
-            continue
-        inner, value = f.c.captures.rooted(*found, python.__name__), found[0].read()
+    for inner, value in _reads(f, path, python):
         if isinstance(value, int | float | str):
             f.c.captures.constant(inner, value)
         else:
             _note(f, inner, value)
+
+
+def _is_installed(filename: str) -> bool:
+    """Whether a file is one of a library, whose numbers seldom change."""
+    return filename.startswith(LIBRARIES) or ours(filename)
+
+
+def _reads(f: Frame, path: Path, python: types.FunctionType) -> Iterator[tuple[Path, object]]:
+    """The variables of its module and of functions around it that a function reads, and their values.
+
+    Of a module among them its attribute that is read.
+    """
+    around = Surroundings(python, path)
+    for step, following in (p for c in _codes(python.__code__) for p in pairwise(dis.get_instructions(c))):
+        is_outer = step.opname == "LOAD_DEREF" and step.argval in around.cells
+        found = around.find(step.argval) if is_outer or step.opname == "LOAD_GLOBAL" else None
+        if found is None:
+            continue
+        inner, value = f.c.captures.rooted(*found, python.__name__), found[0].read()
+        if not isinstance(value, types.ModuleType):
+            yield inner, value
+        elif following.opname in _ATTRIBUTES and not constant_module(value):
+            yield inner.attribute(following.argval), getattr(value, following.argval, None)
 
 
 def _note_attributes(f: Frame, path: Path, method: types.MethodType) -> None:
@@ -169,7 +190,7 @@ def _stays(function: types.FunctionType, code: types.CodeType, seen: set[types.F
             value = function.__globals__.get(step.argval, getattr(builtins, step.argval, None))
             if value is math:
                 continue
-            attribute = following is not None and following.opname in ("LOAD_ATTR", "LOAD_METHOD")
+            attribute = following is not None and following.opname in _ATTRIBUTES
             if attribute or not (_is_steady_builtin(value) or _closed(value, seen)):
                 return False
     return True

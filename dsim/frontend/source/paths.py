@@ -38,8 +38,9 @@ class OfClosure:
     place: int
 
     def __call__(self) -> Any:
-        """Its value now, around the function that there is now."""
-        return OfCell(self.function().__closure__[self.place])()
+        """Its value now, around the function that there is now; `MISSING` where there is no such variable."""
+        cells = getattr(self.function(), "__closure__", None) or ()
+        return OfCell(cells[self.place])() if self.place < len(cells) else MISSING
 
 
 @dataclass(frozen=True, slots=True, eq=False)
