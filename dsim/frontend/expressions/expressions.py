@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NoReturn
 
 from dsim.frontend.expressions import branches, closures, logic, overloads, structs, subscripts
@@ -235,7 +235,7 @@ def _plain(value: Value) -> Value:
 
 def _member(f: Frame, op: ast.cmpop, a: Value, b: Value, node: ast.AST) -> Value:
     group = b.value if isinstance(b, Opaque) else b
-    if not isinstance(group, list | tuple | set | frozenset | dict | range):
+    if not isinstance(group, list | tuple | set | frozenset | Mapping | range):
         f.refuse("type", f"`in` does not work on {describe(b)}", node, help="compare with `==`")
     types = [_same_type(f, a, names.imported(f, i, None, node) if b is not group else i) for i in group]
     if types and None not in types:

@@ -278,8 +278,8 @@ def plain(value: object) -> object:
         value = np.asarray(cast("Any", value)).tolist()
     if isinstance(value, list | tuple):
         return _tuples(value)
-    if isinstance(value, Mapping | set):
-        return copy.copy(value)
+    if isinstance(value, Mapping | set):  # a view of a dictionary cannot be copied
+        return dict(value) if isinstance(value, types.MappingProxyType) else copy.copy(value)
     return value
 
 

@@ -2,6 +2,7 @@
 
 import enum
 import math
+import types
 
 import numpy as np
 import pytest
@@ -262,3 +263,23 @@ def test_variables_that_are_gone_and_come_back():
         scaled()
     factor = 5.0
     assert scaled() == 15.0
+
+
+def test_views_of_dictionaries():
+    held = {"a": 1.0, "b": 2.0}
+    view = types.MappingProxyType(held)
+
+    @ti.kernel
+    def run() -> float:
+        r = view["a"] + 10.0 * Plain.__members__["A"].value
+        for _, value in ti.static(view.items()):
+            r += 100.0 * value
+        if "c" in view:
+            r = -r
+        return r
+
+    assert run() == 316.0
+    held["b"] = 3.0
+    assert run() == 416.0
+    held["c"] = 0.0
+    assert run() == -416.0
