@@ -1,6 +1,6 @@
 """What functions reach from a variable: items, and attributes whose names occur in their code.
 
-Numbers, strings and small buffers in there are compared by value, what has no parts by identity.
+Numbers, strings, arrays and other buffers in there are compared by value, what has no parts by identity.
 `reached_values.py` says which variables there are.
 """
 
@@ -31,6 +31,7 @@ from dsim.runtime.fields.fields import Field
 from dsim.runtime.state.references import ByName
 
 _MOST_BYTES = 1 << 16  # of an array or buffer that is compared number by number
+_MOST_BYTES_OF_LARGE = 1 << 22  # of all larger arrays that one comparison goes through
 _MOST = 2_000  # objects that are compared, beside numbers
 _DEEPEST = 8  # parts of parts
 _BUFFERS = (bytearray, memoryview, array, mmap, *ctypes.Structure.__bases__)  # the last of all of ctypes
@@ -39,6 +40,20 @@ _INSTALLED = tuple({sysconfig.get_path(kind) for kind in ("stdlib", "platstdlib"
 _NUMBERS = {int, float, bool, str, bytes, complex, type(None)}
 _HOST_VALUES = {"__dsim_matrix__", "__dsim_struct_value__"}  # vectors, matrices and structs of the host
 _WHOLE = (types.FunctionType, ByName, Field)
+# The special methods that no expression, loop or `with` calls: they make an object, copy it or show it.
+_ASIDE = frozenset(
+    f"__{name}__"
+    for name in (
+        "init", "new", "init_subclass", "class_getitem", "set_name", "del", "repr", "str", "dir", "sizeof",
+        "copy", "deepcopy", "reduce", "reduce_ex", "getstate", "setstate",
+    )
+)  # fmt: skip
+_HOLDERS: dict[type, Callable[[Any], tuple[Any, ...]]] = {
+    functools.partial: lambda value: (value.func, value.args, value.keywords),
+    types.MethodType: lambda value: (value.__func__, value.__self__),
+    functools._lru_cache_wrapper: lambda value: (value.__wrapped__,),
+    contextvars.ContextVar: lambda value: (value.get(None),),
+}
 Part = tuple[Any, bool]  # and whether its own parts count
 
 
@@ -47,10 +62,14 @@ def mark(value: Any) -> Any:
     if isinstance(value, int | float | complex | str | bytes | np.generic):
         return type(value), repr(value)
     if isinstance(value, np.ndarray) and value.nbytes <= _MOST_BYTES and value.dtype != object:
-        return value.dtype.str, value.shape, value.tobytes()
+        return _numbers(value)
     if isinstance(value, _BUFFERS):
         return _bytes_of(value) or Same(value)
     return Same(value)
+
+
+def _numbers(value: np.ndarray) -> tuple[str, tuple[int, ...], bytes]:
+    return value.dtype.str, value.shape, value.tobytes()
 
 
 def _bytes_of(buffer: Any) -> tuple[type, bytes] | None:
@@ -81,12 +100,16 @@ class Marks:
 
     def __init__(self, names: frozenset[str]) -> None:
         self._names, self._left, self._around = names, _MOST, set[int]()
+        self._bytes_left = _MOST_BYTES_OF_LARGE
 
     def of(self, value: Any) -> Any:
         """The mark of a value with those of its parts."""
         own = mark(value)
         if not isinstance(own, Same):
             return own
+        if isinstance(value, np.ndarray) and value.dtype != object:
+            self._bytes_left -= value.nbytes
+            return _numbers(value) if self._bytes_left >= 0 else own
         if type(value) in _CONTAINERS and _NUMBERS.issuperset(map(type, value)):
             return type(value), marshal.dumps(list(value), 2)  # exact, and a hundred times as fast
         self._left -= 1
@@ -115,7 +138,7 @@ def reached(value: Any, names: frozenset[str]) -> Iterator[Any]:
             continue
         seen.add(id(found))
         yield found
-        yield from _functions(found, names)
+        yield from _functions(found)
         if depth <= _DEEPEST:
             pending += [(part, depth + 1) for part, deep in _parts(found, names, False) if deep]
 
@@ -133,10 +156,11 @@ def _parts(value: Any, names: frozenset[str], whole: bool) -> Iterator[Part]:
         yield from ((value[name], True) for name in sorted(names & value.keys()))
     elif isinstance(value, dict):
         yield from ((part, True) for item in tuple(value.items())[:_MOST] for part in item)
-    elif isinstance(value, contextvars.ContextVar):
-        yield value.get(None), True
-    elif isinstance(value, functools.partial | types.MethodType | types.BuiltinMethodType):
-        yield from _of_bound(value)
+    elif isinstance(value, tuple(_HOLDERS)):
+        held = next(read for kind, read in _HOLDERS.items() if isinstance(value, kind))
+        yield from ((part, True) for part in held(value))
+    elif isinstance(value, types.BuiltinMethodType):
+        yield value.__self__, True
     elif _HOST_VALUES.intersection(_class_names(type(value))):
         yield plain(value), True
     elif isinstance(value, types.FunctionType | types.ModuleType | type):
@@ -145,18 +169,10 @@ def _parts(value: Any, names: frozenset[str], whole: bool) -> Iterator[Part]:
         yield from _of_object(value, names, whole)
 
 
-def _of_bound(value: functools.partial[Any] | types.MethodType | types.BuiltinMethodType) -> Iterator[Part]:
-    """What a partial function or a method is bound to."""
-    if isinstance(value, functools.partial):
-        yield from ((part, True) for part in (value.func, value.args, value.keywords))
-    elif isinstance(value, types.MethodType):
-        yield from ((part, True) for part in (value.__func__, value.__self__))
-    else:
-        yield value.__self__, _position(value.__self__) is not None
-
-
 def _of_scope(value: types.FunctionType | types.ModuleType | type, names: frozenset[str]) -> Iterator[Part]:
     """The attributes of a function, module or class; of Python's own the state of random numbers alone."""
+    if isinstance(value, types.FunctionType):
+        yield value.__code__, False
     if value is np and "random" in names:
         yield np.random.get_state, True  # whose owner draws
     if value is random:
@@ -169,9 +185,9 @@ def _of_scope(value: types.FunctionType | types.ModuleType | type, names: frozen
 
 
 def _of_object(value: Any, names: frozenset[str], whole: bool) -> Iterator[Part]:
-    try:  # no `__getattr__` of the user runs; those of a thread are found by its own way alone
-        of_thread = isinstance(value, threading.local)
-        held = dict(value.__dict__ if of_thread else object.__getattribute__(value, "__dict__"))
+    read = getattr if isinstance(value, threading.local) else object.__getattribute__
+    try:
+        held = dict(read(value, "__dict__"))  # no `__getattr__` of the user runs
     except (AttributeError, TypeError):
         held = {}
     held.pop("_dsim_methods", None)  # kernels of this object, made when they are first used
@@ -187,14 +203,16 @@ def _of_object(value: Any, names: frozenset[str], whole: bool) -> Iterator[Part]
             yield (getattr(value, name, None) if slot else item), True
 
 
-def _functions(value: Any, names: frozenset[str]) -> Iterator[Any]:
-    """The functions behind properties and the methods of classes that are reached by name."""
+def _functions(value: Any) -> Iterator[Any]:
+    """The functions behind properties, and those of the user's classes that operators and calls call."""
     if isinstance(value, property):
         yield from (value.fget, value.fset)
     elif isinstance(value, staticmethod | classmethod | functools.cached_property):
         yield value.func if isinstance(value, functools.cached_property) else value.__func__
-    elif not isinstance(value, _WHOLE) and not is_of_library(type(value)) and "__call__" in vars(type(value)):
-        yield vars(type(value))["__call__"]
+    elif not isinstance(value, (*_WHOLE, type, types.ModuleType)) and not is_of_library(type(value)):
+        for scope in type(value).__mro__[:-1]:
+            own = {} if _is_fixed(scope) else vars(scope)
+            yield from (own[n] for n in own if n.startswith("__") and n.endswith("__") and n not in _ASIDE)
 
 
 def is_of_library(value: Any) -> bool:
