@@ -102,3 +102,22 @@ def test_quotients_of_quotients_keep_their_order():
         x.from_numpy(np.array([1.0, 2.0, 3.0], np.float32) * np.float32(scale))
         run()
         np.testing.assert_allclose(y.to_numpy(), 1.5 * scale, rtol=1e-5)
+
+
+@pytest.mark.parametrize("size", [1e11, 1e-11])
+def test_the_inverse_of_a_matrix_that_is_scaled(size):
+    A, loss = ds.Matrix.field(3, 3, ds.f32, (), needs_grad=True), ds.field(ds.f32, (), needs_grad=True)
+    given = np.array([[2.7, 0.8, 0.1], [0.8, 2.7, 0.2], [0.1, 0.2, 1.0]]) * size
+    A.from_numpy(given.astype(np.float32))
+    near_one = 1 / size
+
+    @ds.kernel
+    def invert():
+        scaled = (A[None] * near_one).inverse() * near_one
+        loss[None] += scaled[0, 1]
+
+    with ds.Tape(loss):
+        invert()
+    inverse = np.linalg.inv(given)
+    assert loss[None] == pytest.approx(inverse[0, 1], rel=1e-5)
+    np.testing.assert_allclose(A.grad.to_numpy(), -np.outer(inverse[0], inverse[:, 1]), rtol=1e-4)
