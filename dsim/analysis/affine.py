@@ -7,14 +7,14 @@ A symbol is an opaque variable: a parameter, a loop's index, or a value that is 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 
 from dsim.ir.nodes import Var
+from dsim.records import record
 
 Terms = tuple[tuple[Var, int], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Affine:
     """``constant + Σ coefficient · symbol``.
 

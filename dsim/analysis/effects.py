@@ -38,11 +38,12 @@ from dsim.ir.nodes import (
     While,
 )
 from dsim.ir.walk import binds, blocks, parameters, statements, written
+from dsim.records import record
 
 Kind = Literal["load", "store", "accumulate"]
 
 
-@dataclass(eq=False, frozen=True, slots=True)
+@record(eq=False)
 class Guard:
     """One branch of an `If`, compared by identity; the forms `facts` are at least 0 inside it."""
 
@@ -51,7 +52,7 @@ class Guard:
     facts: Facts
 
 
-@dataclass(eq=False, frozen=True, slots=True)
+@record(eq=False)
 class Access:
     """One statement that loads, stores or accumulates, compared by identity.
 

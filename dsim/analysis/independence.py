@@ -9,7 +9,7 @@ order is accepted; for floats, which have derivatives, the loop runs in order.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from dsim.analysis.dependence_test import DependenceTest, apart
 from dsim.analysis.effects import Access, Effects, effects, is_write, shown
@@ -30,9 +30,10 @@ from dsim.ir.nodes import (
     Var,
 )
 from dsim.ir.walk import statements
+from dsim.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Verdict:
     """Whether the iterations of one loop are independent.
 

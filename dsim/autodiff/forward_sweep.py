@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import NamedTuple, assert_never
 
 from dsim.autodiff import undo_logs
@@ -53,13 +53,14 @@ from dsim.ir.nodes import (
 from dsim.ir.trip_counts import index_of, trip_count
 from dsim.ir.types import ScalarType, i64
 from dsim.ir.walk import binds, parameters, statements, swap
+from dsim.records import record
 
 _NONE = const(0, i64)  # a trip count: a `while` may exceed 32 bits
 
 Areas = dict[Memory, Memory]  # memories and the copies of their values before
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Kept:
     """What restores the state before a branch or loop: copies of buffers, and marks in undo logs."""
 
@@ -67,7 +68,7 @@ class Kept:
     marks: Marks = field(default_factory=Marks)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Trips:
     """The residuals of a replayed loop.
 

@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 
 from dsim.diagnostics.spans import Span
+from dsim.records import record
 
 
 class Level(Enum):
@@ -88,7 +88,7 @@ REMEDIES: dict[str, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Label:
     """A secondary place of a diagnostic, with its annotation."""
 
@@ -96,7 +96,7 @@ class Label:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Diagnostic:
     """One error, warning or note about a program.
 

@@ -5,10 +5,12 @@ Independent of kernels: the frontend creates spans, and later stages pass them o
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from dsim.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Source:
     r"""The text that spans point into.
 
@@ -41,7 +43,7 @@ class Source:
         return self.lines[at] if 0 <= at < len(self.lines) else ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Span:
     """A range of a source: lines numbered as in the user's file, columns from 0, the end exclusive."""
 

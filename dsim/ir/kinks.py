@@ -5,9 +5,8 @@ The rows of `primitives.TABLE` refer to these: one row has a derivative rule and
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from dsim.ir.term import OfTerms, Term
+from dsim.records import record
 
 
 def _arguments(*terms: Term) -> tuple[Term, ...]:
@@ -15,7 +14,7 @@ def _arguments(*terms: Term) -> tuple[Term, ...]:
     return terms[:-1]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Kink:
     """Points at which a primitive has no derivative.
 

@@ -21,10 +21,10 @@ from dataclasses import field
 from typing import Literal
 
 from dsim.diagnostics import Span
-from dsim.ir.record import record
 from dsim.ir.values import NOWHERE, Atom, Memory, Origin, Var
 from dsim.ir.values import Const as Const
 from dsim.ir.values import MemoryKey as MemoryKey
+from dsim.records import record
 
 AccumulateOp = Literal["add", "mul", "min", "max", "band", "bor", "bxor"]
 

@@ -7,7 +7,7 @@ there.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from typing import Any
 
@@ -18,11 +18,12 @@ from dsim.ir.kinks import Kink
 from dsim.ir.nodes import AccumulateOp, Atom
 from dsim.ir.term import OfTerms, Term
 from dsim.ir.types import ScalarType, u1, u32
+from dsim.records import record
 
 Times = OfTerms[Term]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Spelling:
     """The function of the dialect that calls a primitive.
 
@@ -43,7 +44,7 @@ class Spelling:
     special: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Ends:
     """Why a primitive stops derivatives, and what the person can do about it."""
 
@@ -51,7 +52,7 @@ class Ends:
     advice: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Libm:
     """A function of C's mathematical library: ``name`` for f64, ``namef`` for f32; f16 is computed in f32.
 
@@ -61,7 +62,7 @@ class Libm:
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Intrinsic:
     """LLVM's intrinsic ``llvm.name``, one instruction on most machines; `rounds` if it may round."""
 
@@ -69,7 +70,7 @@ class Intrinsic:
     rounds: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Instruction:
     """LLVM's binary instruction: for floats, and for integers and bools."""
 
@@ -77,7 +78,7 @@ class Instruction:
     integers: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Formula:
     """A formula over other primitives of floats that computes the value."""
 
@@ -87,7 +88,7 @@ class Formula:
 Lowering = Libm | Intrinsic | Instruction | Formula
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Primitive:
     """One row of the table.
 

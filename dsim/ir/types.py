@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 import numpy as np
 
+from dsim.records import record
 
-@dataclass(frozen=True, slots=True, eq=False)
+
+@record(eq=False)
 class ScalarType:
     """A scalar type: its kind and its width in bits.
 

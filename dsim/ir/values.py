@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dsim.diagnostics import Span
-from dsim.ir.record import record
 from dsim.ir.types import ScalarType
+from dsim.records import record
 
 MemoryKey = tuple[str, tuple[str, ...]]
 

@@ -8,15 +8,16 @@ where a private buffer is live.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 
 from dsim.ir.build import Names
 from dsim.ir.nodes import Alloc, Block, KernelIR, Let, Load, Memory, Statement, Store, Var
 from dsim.ir.walk import binds, bound_names, fields_of, free, memory_of, operands, statements
+from dsim.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Parts:
     """The kernels that `split` made, in order, and the memories that pass numbers between them."""
 

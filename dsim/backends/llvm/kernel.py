@@ -9,7 +9,7 @@ the matter of the two forms: one entry (`parallel`), or kernels to be launched o
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, NamedTuple
 
 from dsim.analysis.intervals import near_dividends
@@ -24,6 +24,7 @@ from dsim.backends.llvm.text import Function, Module
 from dsim.backends.llvm.writer import Messages, Writer
 from dsim.ir.nodes import Alloc, Block, For, KernelIR, Memory, MemoryKey, Statement, UndoLog, Var
 from dsim.ir.walk import binds, blocks, memory_of, operands, parameters, statements
+from dsim.records import record
 
 # Estimates of reciprocals, refined by Newton steps, give NaN where 1 / 0 is infinite.
 _EXACT = 'nounwind noinline "reciprocal-estimates"="none"'
@@ -49,7 +50,7 @@ class FusedCopies(NamedTuple):
     after: tuple[Var, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Wishes:
     """The options of the emitter.
 
@@ -80,7 +81,7 @@ class Wishes:
     copies: FusedCopies | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Task:
     """Statements that run together.
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -22,9 +21,10 @@ from dsim.backends.llvm.writer import Writer
 from dsim.ir.nodes import Accumulate, AccumulateOp, Atom, Block, For, KernelIR, Memory, MemoryKey, Var
 from dsim.ir.types import ScalarType, f64
 from dsim.ir.walk import statements
+from dsim.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PartialSum:
     """One such sum: an element of a memory that does not change over the loop, or a carried value.
 

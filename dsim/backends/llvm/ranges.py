@@ -6,8 +6,6 @@ stop and the end of its type: such a loop counts its trips. Going by one, no ind
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from dsim.backends.llvm.cost import known_trips
 from dsim.backends.llvm.places import Length
 from dsim.backends.llvm.text import Function
@@ -15,6 +13,7 @@ from dsim.backends.llvm.writer import Writer
 from dsim.ir.nodes import Const, For
 from dsim.ir.ranges import MOST
 from dsim.ir.types import ScalarType, u64
+from dsim.records import record
 
 _ALL = (1 << 64) - 1
 
@@ -33,7 +32,7 @@ def leaps(s: For) -> bool:
     return not isinstance(s.stop, Const) or not low <= int(s.stop.value) - sign + s.step <= low + _ALL
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Counter:
     """A loop counter: from `first` by `step` while it compares with `end`; `flags` are those of its sums.
 

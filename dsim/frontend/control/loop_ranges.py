@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from dsim.frontend.expressions.subscripts import struct_shape
@@ -32,6 +31,7 @@ from dsim.ir.build import const
 from dsim.ir.nodes import Assert, Atom, Const, Var
 from dsim.ir.ranges import MOST
 from dsim.ir.types import ScalarType, i64, promote, u64
+from dsim.records import record
 
 
 def counted(f: Frame, hint: str, *args: Value) -> Range:
@@ -62,7 +62,7 @@ def _step(f: Frame, value: Scalar) -> Scalar:
     return value
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Strides:
     """A range whose step is known at run time only: ``start + trip * step`` for `count` trips."""
 

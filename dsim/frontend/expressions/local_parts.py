@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from dsim.frontend.expressions import subscripts
 from dsim.frontend.expressions.elements import cast_local
@@ -14,9 +13,10 @@ from dsim.frontend.frames.frame import Frame
 from dsim.frontend.values import indexing, operators
 from dsim.frontend.values.indexing import Part, part
 from dsim.frontend.values.values import Mat, StructValue, Value, component_names, describe, size
+from dsim.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LocalPart:
     """A part of a local: the member at the end of `members`, and these entries of it (None: all)."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import enum
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from dsim.frontend.expressions import branches, classes, expressions, subscripts
@@ -32,9 +32,10 @@ from dsim.frontend.values.values import (
     listed,
 )
 from dsim.ir.nodes import Atom, Const, Var
+from dsim.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Matched:
     """The outcome of a pattern: whether it fits, and the values of its names where it does."""
 

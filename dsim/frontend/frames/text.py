@@ -6,15 +6,15 @@ import ast
 import itertools
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from string import Formatter
 
 from dsim.frontend.frames.frame import Frame
 from dsim.frontend.values.values import Mat, Opaque, StructValue, Value, describe, is_number, is_scalar
 from dsim.ir.nodes import Atom
+from dsim.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Formatted:
     """A scalar to be shown as `format` says; see `Print`."""
 

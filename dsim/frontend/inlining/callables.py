@@ -13,7 +13,7 @@ import inspect
 import sysconfig
 import types
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from dsim.frontend.control.exits import assigned, stored
@@ -25,13 +25,14 @@ from dsim.frontend.source.captures import is_function, is_kernel
 from dsim.frontend.source.paths import Path
 from dsim.frontend.values.structure import same
 from dsim.frontend.values.values import Element, LocalFunc, Mat, Opaque, Partial, StructValue, Value, describe
+from dsim.records import record
 
 LIBRARIES = {"numpy", "scipy", "torch", "jax", "dsim"}
 _STANDARD = tuple({sysconfig.get_path(kind) for kind in ("stdlib", "platstdlib")})
 _INSTALLED = tuple({sysconfig.get_path(kind) for kind in ("purelib", "platlib")})
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Plain:
     """A plain Python function, or a method, by the protocol of funcs."""
 

@@ -26,9 +26,10 @@ from dsim.frontend.values.indexing import Part
 from dsim.frontend.values.structure import same
 from dsim.frontend.values.types import is_template
 from dsim.frontend.values.values import Partial, Poison, StructValue, Value, is_scalar
+from dsim.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Reference:
     """A local, or a part of one, that is passed for a template parameter."""
 

@@ -11,7 +11,6 @@ import enum
 import math
 import types
 from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
-from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
 import numpy as np
@@ -21,6 +20,7 @@ from dsim.frontend.source.lowered import Capture
 from dsim.frontend.source.paths import MISSING, Path
 from dsim.frontend.source.struct_types import StructTypeBase, is_host_struct
 from dsim.ir.types import ScalarType
+from dsim.records import record
 
 
 class FieldLike(Protocol):
@@ -238,7 +238,7 @@ def _items(value: object) -> object:
     return plain(list(value)) if isinstance(value, Iterable) else MISSING
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class PlainRead:
     """Reads a value as `plain` returns it."""
 
@@ -249,7 +249,7 @@ class PlainRead:
         return plain(self.read())
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class LengthRead:
     """Reads the length of a value."""
 

@@ -16,12 +16,13 @@ from typing import Any
 from dsim.ir.build import Names
 from dsim.ir.nodes import Var
 from dsim.ir.types import ScalarType, f64, i64, u1, u64
+from dsim.records import record
 
 _NAMED = 3  # of the captured numbers in one, those that its parameter is named after
 _FAILURES = (ArithmeticError, TypeError, ValueError)  # of arithmetic: the compilation then says what is wrong
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Weak:
     """A number that a launch passes: it takes the type of what it meets, as a literal does.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
 from dsim.diagnostics import Diagnostic, Span
@@ -14,9 +14,10 @@ from dsim.ir.kinks import BORDER, Kink
 from dsim.ir.nodes import AccumulateOp, KernelIR, Memory, Var
 from dsim.ir.primitives import TABLE
 from dsim.ir.types import ScalarType, f32, i32
+from dsim.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LoweringSettings:
     """The settings of `init` that affect lowering.
 
@@ -42,7 +43,7 @@ class LoweringSettings:
     births: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Param:
     """A parameter in the user's signature: a scalar, or a vector or matrix of several scalars.
 
@@ -69,7 +70,7 @@ class Param:
         return self.vars[0]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StructParam:
     """A struct parameter of type `kind` in the user's signature, with parameters for its members."""
 
@@ -171,7 +172,7 @@ class BirthSlot(NamedTuple):
     row: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Capture:
     """A Python value that was compiled in; the kernel is stale once ``read() != value``.
 
@@ -184,7 +185,7 @@ class Capture:
     found: Callable[[], object] | None = field(default=None, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Returns:
     """The result of a kernel: a scalar, or a vector or matrix whose entries it yields in order."""
 
@@ -192,14 +193,14 @@ class Returns:
     shape: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StructReturns:
     """A struct result of a kernel; it yields the scalars, member by member."""
 
     kind: StructTypeBase
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SeveralReturns:
     """A tuple result of a kernel; it yields the scalars, part by part."""
 
@@ -217,7 +218,7 @@ class LoopConfig(NamedTuple):
     parallel: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Lowered:
     """A kernel and what it takes to launch it.
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import builtins
 import types
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
+
+from dsim.records import record
 
 
 class Missing:
@@ -16,7 +17,7 @@ class Missing:
 MISSING = Missing()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class OfCell:
     """Reads a variable of an enclosing function. A launch does it in its own code, which calls nothing."""
 
@@ -30,7 +31,7 @@ class OfCell:
             return MISSING
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class OfClosure:
     """Reads a variable around a function that another one made by the same `def` may replace."""
 
@@ -43,7 +44,7 @@ class OfClosure:
         return OfCell(cells[self.place])() if self.place < len(cells) else MISSING
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class OfModule:
     """Reads a global variable. A launch does it in its own code."""
 
@@ -55,7 +56,7 @@ class OfModule:
         return self.module.get(self.name, MISSING)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Path:
     """How a captured object is reached: its expression, and a function that evaluates it.
 

@@ -6,11 +6,12 @@ import functools
 import inspect
 import types
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
+from dsim.records import record
 
-@dataclass(frozen=True, slots=True, eq=False)
+
+@record(eq=False)
 class _Same:
     """An object, equal to itself only."""
 

@@ -15,7 +15,7 @@ import tokenize
 import types
 import weakref
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from dsim.diagnostics import Diagnostic, KernelSyntaxError, Source, Span
@@ -23,6 +23,7 @@ from dsim.diagnostics.places import display_name
 from dsim.frontend.source import lambdas
 from dsim.frontend.source.same_code import is_code_of
 from dsim.frontend.source.timed_cells import magic_of, timed_texts
+from dsim.records import record
 
 # The attribute that carries the source of a function that was not written as a `def` (the body of
 # a notebook cell), whose lines and columns are nevertheless a user's.
@@ -37,7 +38,7 @@ _FOUND: dict[int, FunctionText] = {}
 _MOST_FOUND = 1000
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FunctionText:
     """A function's syntax tree and the source that its spans point into."""
 

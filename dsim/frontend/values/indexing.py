@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import product
 
 from dsim.frontend.values.emit import Emitter
@@ -26,11 +25,12 @@ from dsim.frontend.values.values import (
 from dsim.ir.build import index
 from dsim.ir.nodes import Atom, Const, Var
 from dsim.ir.types import i32
+from dsim.records import record
 
 _LONGEST = 40  # characters of an expression by which a message calls a value
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Part:
     """Some of the entries of a vector or matrix.
 

@@ -21,12 +21,13 @@ from dsim.frontend.source.launch_numbers import Weak
 from dsim.frontend.source.paths import Path
 from dsim.frontend.source.struct_types import StructTypeBase
 from dsim.ir.nodes import Atom, Const, Memory, Var
+from dsim.records import record
 
 Scalar = Var | Const | int | float | bool | Weak
 Shape = tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Mat:
     """A vector (one axis) or a matrix (two), entries in row order."""
 
@@ -39,7 +40,7 @@ class Mat:
         return tuple(Mat((width,), self.entries[i : i + width]) for i in range(0, len(self.entries), width))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StructValue:
     """Named values: scalars, vectors, matrices, structs; of a `kind`, unless it was made without a type."""
 
@@ -47,7 +48,7 @@ class StructValue:
     kind: StructTypeBase | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Element:
     """Entries of one element of a memory; a private buffer is its own only element.
 
@@ -72,7 +73,7 @@ class Element:
     clamped: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FieldValue:
     """A field, and what the user calls it; `clamped`, an index outside means the nearest element."""
 
@@ -81,7 +82,7 @@ class FieldValue:
     clamped: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StructFieldValue:
     """A field of structs, and what the user calls it."""
 
@@ -99,7 +100,7 @@ class StructFieldValue:
         return tuple(self.field.__dsim_struct_field__)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StructElement:
     """One element of a struct field, not loaded yet; each member of it is an element of a field."""
 
@@ -107,7 +108,7 @@ class StructElement:
     index: tuple[Atom, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Opaque:
     """A Python object known at compile time, and how it is reached (None: made by `static`)."""
 
@@ -115,7 +116,7 @@ class Opaque:
     path: Path | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Method:
     """A method of a value, not called yet; `node` is the expression that the value came from."""
 
@@ -124,7 +125,7 @@ class Method:
     node: Any
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Range:
     """What a loop counts through: bounds and step may be known at run time only."""
 
@@ -133,7 +134,7 @@ class Range:
     step: Scalar = 1
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Grid:
     """What a nest of loops counts through, outermost first; `grouped` gives one index vector."""
 
@@ -141,7 +142,7 @@ class Grid:
     grouped: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Unrolled:
     """Items of a loop that is unrolled at compile time."""
 
@@ -180,7 +181,7 @@ class Partial:
     keywords: Mapping[str, Value]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Keywords:
     """What a ``**`` parameter stands for: arguments by their names, to be passed on or taken one by one."""
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeGuard
 
 from dsim.analysis.intervals import Intervals
@@ -38,6 +38,7 @@ from dsim.ir.ranges import known_trips
 from dsim.ir.types import ScalarType
 from dsim.ir.walk import binds, bound_names, operands
 from dsim.passes.rerolling.products import Coefficients, Dot, Outer, RowProducts, find, row
+from dsim.records import record
 
 _FEWEST = 8  # columns; fewer are no vector
 _SHORT = 128  # trips; in longer loops a row is added up as fast by vectors of trips, unless it is wide
@@ -78,7 +79,7 @@ def _may_have_rows(s: Statement) -> bool:
     return fewest <= most <= _WIDEST and most * trips <= _MOST
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _RowSum:
     """``matrix[i, j] += coefficients[j] * of`` for all columns; `adds` are the statements."""
 

@@ -20,11 +20,12 @@ from dsim.ir.build import Builder, const
 from dsim.ir.nodes import Accumulate, Atom, Const, For, Let, Load, Memory, MemoryKey, Statement, Store, Var
 from dsim.ir.primitives import TABLE
 from dsim.ir.walk import operands
+from dsim.records import record
 
 Coefficients = Mapping[int, Atom]  # by column
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Dot:
     """``sum(coefficients[j] * matrix[i, j]) + rest``."""
 
@@ -33,7 +34,7 @@ class Dot:
     rest: Var | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Scaled:
     """``factor * of``."""
 
@@ -41,7 +42,7 @@ class Scaled:
     of: Var
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Outer:
     """``sum(coefficients[j] * matrix[i, j]) * of``."""
 

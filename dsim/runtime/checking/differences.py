@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from dsim.diagnostics import BoundsError, Diagnostic, GradientError, KernelAssertionError
 from dsim.diagnostics.render import printable
+from dsim.records import record
 from dsim.runtime.checking.replays import Recorder, undone
 from dsim.runtime.fields.components import Component
 from dsim.runtime.fields.fields import Field, kind_of
@@ -25,7 +25,7 @@ from dsim.runtime.recording.record import TapeRecord
 _NO_LIST = (StructField, Component, np.ndarray, str)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Comparison:
     """One derivative beside differences.
 

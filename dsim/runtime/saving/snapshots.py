@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from dsim.diagnostics import Span
+from dsim.records import record
 from dsim.runtime.fields.fields import Field
 from dsim.runtime.launching import host_kernels
 from dsim.runtime.launching.contexts import Context
@@ -187,7 +188,7 @@ def _numbers(slot: int, box: Box) -> tuple[int, ...]:
     return (slot, *(n for axis in box for n in axis))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Row:
     """Values saved of one field, by the same line for the same reader."""
 

@@ -7,7 +7,7 @@ results must not depend on the order of atomics; those get no `Schedule`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
 from dsim.analysis.affine import Affine
@@ -18,6 +18,7 @@ from dsim.backends.llvm.partials import PartialSum
 from dsim.backends.llvm.places import dense_strides
 from dsim.ir.nodes import Accumulate, For, KernelIR, Load, Memory, MemoryKey, Store, Var
 from dsim.ir.walk import statements
+from dsim.records import record
 
 GRAIN_BITS = 14
 GRAIN = 1 << GRAIN_BITS  # simple instructions that a chunk is worth
@@ -42,7 +43,7 @@ class PrivateCopy(NamedTuple):
     also_used: bool
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Schedule:
     """How the iterations of a parallel task are split and what is done after them.
 

@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from dsim.analysis.affine import Affine
@@ -22,6 +21,7 @@ from dsim.backends.llvm.places import Length
 from dsim.backends.llvm.text import PLAIN, STORED, SUMS, WIDTH, Function
 from dsim.backends.llvm.writer import Writer
 from dsim.ir.types import ScalarType
+from dsim.records import record
 
 
 class _Slots(NamedTuple):
@@ -88,7 +88,7 @@ def _write_body(k: KernelWriter, task: Task, s: Schedule, name: str, *, shared: 
 # one chunk --------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Chunk:
     """The values of a chunk's function: its number, how many there are, its iterations, its phase."""
 
