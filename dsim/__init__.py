@@ -3,7 +3,7 @@
 from importlib import import_module as _module
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from dsim import ad, algorithms, math, operations, plot, tools, types
+from dsim import math, tools, types
 from dsim._version import __version__
 from dsim.api import axes as _axes
 from dsim.api import elementary as _elementary
@@ -139,38 +139,46 @@ from dsim.diagnostics import (
     NonFiniteError,
 )
 from dsim.diagnostics.frames import outermost as _outermost
-from dsim.linalg import eig, polar_decompose, solve, svd, sym_eig
 from dsim.runtime.fields.ndarrays import Ndarray
 from dsim.runtime.fields.struct_fields import StructField
-from dsim.runtime.graphs.graph import graph
 from dsim.runtime.recording.forward_mode import ForwardMode as FwdMode
 from dsim.runtime.recording.gradients import clear_all_gradients
 from dsim.runtime.state.notices import DsimWarning, GradientWarning
 from dsim.runtime.tapes.custom import grad_for, grad_replaced, no_grad
-from dsim.runtime.tapes.gradient_check import check_grad
 from dsim.runtime.tapes.tape import Tape
-from dsim.runtime.transforms.functions import (
-    hessian,
-    hvp,
-    jacobian,
-    jvp,
-    linearize,
-    value_and_grad,
-    vjp,
-)
-from dsim.runtime.transforms.implicit import implicit
-from dsim.runtime.transforms.problems import objective, residuals
 
 if _TYPE_CHECKING:
+    from dsim import ad as ad
+    from dsim import algorithms as algorithms
+    from dsim import linalg as linalg
+    from dsim import operations as operations
+    from dsim import plot as plot
     from dsim.gui import GUI as GUI
     from dsim.gui import hex_to_rgb as hex_to_rgb
     from dsim.gui import rgb_to_hex as rgb_to_hex
+    from dsim.linalg import eig as eig
+    from dsim.linalg import polar_decompose as polar_decompose
+    from dsim.linalg import solve as solve
+    from dsim.linalg import svd as svd
+    from dsim.linalg import sym_eig as sym_eig
     from dsim.live.adjoint.view import adjoint_view as adjoint_view
     from dsim.live.exploring.explore import explore as explore
     from dsim.live.viewing import view as view
     from dsim.notebook.kernel_report import report as report
     from dsim.optimization import Optimization as Optimization
     from dsim.optimization import optimize as optimize
+    from dsim.runtime.graphs.graph import graph as graph
+    from dsim.runtime.tapes.gradient_check import check_grad as check_grad
+    from dsim.runtime.transforms.functions import hessian as hessian
+    from dsim.runtime.transforms.functions import hvp as hvp
+    from dsim.runtime.transforms.functions import jacobian as jacobian
+    from dsim.runtime.transforms.functions import jvp as jvp
+    from dsim.runtime.transforms.functions import linearize as linearize
+    from dsim.runtime.transforms.functions import value_and_grad as value_and_grad
+    from dsim.runtime.transforms.functions import vjp as vjp
+    from dsim.runtime.transforms.implicit import implicit as implicit
+    from dsim.runtime.transforms.problems import objective as objective
+    from dsim.runtime.transforms.problems import residuals as residuals
 
 TaichiCompilationError = CompilationError
 TaichiSyntaxError = KernelSyntaxError
@@ -365,9 +373,20 @@ def _jupyter_labextension_paths() -> list[dict[str, str]]:
     return [{"src": "labextension", "dest": "dsim-lab"}]
 
 
-# Lazy imports: `dsim.gui` and `dsim.live` import matplotlib, which takes as long to import as all the rest,
-# `%load_ext dsim` and `report` import IPython, and `optimize` SciPy.
+# Lazy imports: what many programs do not use. `dsim.gui` and `dsim.live` import matplotlib, which takes as
+# long to import as all the rest, `%load_ext dsim` and `report` import IPython, and `optimize` SciPy.
 _LATER = {
+    **{name: f"dsim.{name}" for name in ("ad", "algorithms", "linalg", "operations", "plot")},
+    **dict.fromkeys(("eig", "polar_decompose", "solve", "svd", "sym_eig"), "dsim.linalg"),
+    "graph": "dsim.runtime.graphs.graph",
+    "check_grad": "dsim.runtime.tapes.gradient_check",
+    **dict.fromkeys(
+        ("hessian", "hvp", "jacobian", "jvp", "linearize", "value_and_grad", "vjp"),
+        "dsim.runtime.transforms.functions",
+    ),
+    "implicit": "dsim.runtime.transforms.implicit",
+    "objective": "dsim.runtime.transforms.problems",
+    "residuals": "dsim.runtime.transforms.problems",
     "GUI": "dsim.gui",
     "hex_to_rgb": "dsim.gui",
     "rgb_to_hex": "dsim.gui",
@@ -385,7 +404,8 @@ _LATER = {
 @_outermost
 def __getattr__(name: str) -> object:
     if name in _LATER:
-        return getattr(_module(_LATER[name]), name)
+        module = _module(_LATER[name])
+        return module if _LATER[name] == f"dsim.{name}" else getattr(module, name)
     raise absent("dsim", name, __all__)
 
 

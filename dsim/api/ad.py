@@ -1,6 +1,8 @@
 """Differentiation: tapes, forward mode, custom gradients, and functions without gradient."""
 
 from dsim.api.kernels import forward, grad
+from dsim.runtime.operations import arithmetic as _arithmetic  # noqa: F401 (fills the table of operators)
+from dsim.runtime.operations import elementary as _elementary  # noqa: F401
 from dsim.runtime.operations.operation import operation
 from dsim.runtime.recording.forward_mode import ForwardMode as FwdMode
 from dsim.runtime.recording.gradients import clear_all_gradients

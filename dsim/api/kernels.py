@@ -18,7 +18,6 @@ from dsim.frontend.values.types import Template
 from dsim.runtime.kernels.kernel import Kernel
 from dsim.runtime.kernels.methods import bound_once
 from dsim.runtime.state.references import ByName
-from dsim.runtime.transforms.functions import gradient_of
 
 template = Template
 
@@ -272,6 +271,8 @@ def grad(function: Any, wrt: Any = None, out: Any = None) -> Any:
     4.0
     """
     if wrt is not None or out is not None:
+        from dsim.runtime.transforms.functions import gradient_of  # noqa: PLC0415 (of many programs unused)
+
         return gradient_of(function, wrt, out)
     return _derivative("vjp", function, "grad")
 

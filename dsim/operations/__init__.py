@@ -7,8 +7,6 @@
 from dsim.operations.dense import eigh, solve
 from dsim.operations.sparse import sparse_solve
 from dsim.operations.spectral import irfft, rfft
-from dsim.runtime.operations import arithmetic as _arithmetic  # noqa: F401 (fills the table of operators)
-from dsim.runtime.operations import elementary as _elementary  # noqa: F401
 from dsim.runtime.operations.elements import scatter_add, take
 
 __all__ = ["eigh", "irfft", "rfft", "scatter_add", "solve", "sparse_solve", "take"]

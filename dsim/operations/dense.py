@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dsim.runtime.operations.operation import operation
+from dsim.api.ad import operation
 
 
 @operation

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from dsim.api.ad import operation
 from dsim.diagnostics import Diagnostic, LaunchTypeError
 from dsim.runtime.operations.elements import places, scatter_add, take
-from dsim.runtime.operations.operation import operation
 
 
 @operation

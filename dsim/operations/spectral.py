@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from dsim.api.ad import operation
 from dsim.diagnostics import Diagnostic, LaunchTypeError
-from dsim.runtime.operations.operation import operation
 
 
 def _pairs(z: Any) -> Any:
