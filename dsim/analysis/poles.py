@@ -3,14 +3,14 @@
 ``select(y > 0, x / y * w, 0)`` computes both sides. At y = 0 the adjoint of the first one is 0, and so
 must be the adjoints that it propagates; but 0 times an infinite partial is NaN. The same holds for a value
 from before a branch or loop that is used only inside, and in an adjoint for a partial that a strong product
-multiplies. Reverse mode therefore uses strong products
+multiplies by an adjoint of such a value. Reverse mode therefore uses strong products
 (`mul_strong`) between a pole and such a use, and only there, since each costs a comparison. The analysis does
 not follow values through fields, and ignores products and sums that overflow.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from typing import assert_never
 
 from dsim.ir.nodes import (
@@ -48,10 +48,13 @@ Flow = tuple[Place, Place, bool]  # from, to, and whether an infinity propagates
 def unchosen(block: Block) -> frozenset[Var]:
     """The variables of `block` that a pole may make infinite or NaN and that may be unused."""
     body = tuple(statements(block))
+    chosen: set[Place] = {v for s in body for v in _chosen(s)}
     perhaps = {v for s in body for v in _used_perhaps(s) if v.type.is_float}
-    if not perhaps:
+    if not perhaps and not chosen:
         return frozenset()
     flows = [f for s in body for f in _flows(s) if f[0].type.is_float and f[1].type.is_float]
+    chosen = _reached(chosen, [(a, b) for a, b, _ in flows])
+    perhaps.update(v for s in body for v in _partials(s, chosen))
     poles = [s.var for s in body if isinstance(s, Let) and TABLE[s.op].has_pole(s.args)]
     poles += [r for s in body if isinstance(s, Call) for r in s.results]
     wild = _reached(poles, [(a, b) for a, b, stays in flows if stays])
@@ -64,9 +67,6 @@ def _used_perhaps(s: Statement) -> Iterator[Var]:
     match s:
         case Let(op="select", args=(_, *sides)):
             yield from (a for a in sides if isinstance(a, Var))
-        case Let(op="mul_strong" | "div_strong" | "mul_div_strong" as op, args=args):
-            given = args[0 if op == "div_strong" else 1]  # where it is 0, the product is 0
-            yield from (a for a in args if a is not given and isinstance(a, Var))
         case If() | For() | While():
             own = parameters(s)
             yield from (v for inner in blocks(s) for v in free(inner) if v not in own)
@@ -76,6 +76,20 @@ def _used_perhaps(s: Statement) -> Iterator[Var]:
             pass
         case _:
             assert_never(s)
+
+
+def _chosen(s: Statement) -> tuple[Var, ...]:
+    """The floats that are one number or another, 0 perhaps, as a selection or a branch says."""
+    found = (s.var,) if isinstance(s, Let) and s.op == "select" else s.results if isinstance(s, If) else ()
+    return tuple(v for v in found if v.type.is_float)
+
+
+def _partials(s: Statement, chosen: Container[Atom | Memory]) -> Iterator[Var]:
+    """In an adjoint, what a strong product multiplies by an adjoint that is 0 where a value is not chosen."""
+    if isinstance(s, Let) and s.op in ("mul_strong", "div_strong", "mul_div_strong"):
+        given = s.args[0 if s.op == "div_strong" else 1]
+        if given in chosen:
+            yield from (a for a in s.args if a is not given and isinstance(a, Var))
 
 
 def _flows(s: Statement) -> Iterator[Flow]:  # noqa: C901 (one case a node)

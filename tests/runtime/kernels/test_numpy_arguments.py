@@ -1,6 +1,5 @@
 """NumPy arrays and tensors as arguments of kernels: which memory is written, and when it is copied."""
 
-import types
 import weakref
 
 import numpy as np
@@ -8,6 +7,7 @@ import pytest
 
 import dsim as ti
 from tests.runtime.arrays import start
+from tests.runtime.tensors import Tensor
 
 
 @pytest.fixture(autouse=True, params=["cpu", "reference"])
@@ -229,25 +229,6 @@ def test_no_array_is_kept():
 
 
 # ------------------------------------------------------------------ tensors of PyTorch's
-
-
-class Tensor:
-    """What a kernel needs of a PyTorch tensor."""
-
-    def __init__(self, array, requires_grad=False, device="cpu"):
-        self.array, self.requires_grad = array, requires_grad
-        self.device = types.SimpleNamespace(type=device)
-
-    def __dlpack__(self):
-        raise AssertionError("tensors on the CPU are NumPy's as they are")
-
-    def detach(self):
-        return Tensor(self.array)
-
-    def numpy(self):
-        if self.requires_grad:
-            raise RuntimeError("a tensor that requires a gradient has no array")
-        return self.array[...]
 
 
 def test_tensors():
