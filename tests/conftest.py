@@ -28,7 +28,7 @@ pytest_plugins = [
 ]
 
 _NEW_OBJECTS = 200_000  # between collections of the youngest generation
-MORE_FORMS = 200  # kernels and their derivatives that tests may leave before garbage is collected
+MORE_FORMS = 1000  # kernels and their derivatives that tests may leave before garbage is collected
 
 # The machine code of this checkout's tests, for all processes and later runs.
 _CODE = Path(__file__).parents[1] / "build" / "tests-code"
