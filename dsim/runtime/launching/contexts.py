@@ -38,18 +38,22 @@ class System(Protocol):
         What the solving function is called.
     unknown, wrt : tuple of Field
         The unknowns, and what they depend on.
-    read, beside : frozenset of Field
-        What the solving function read, and what else it wrote.
     """
 
     name: str
-    read: frozenset[Field]
-    beside: frozenset[Field]
     unknown: tuple[Field, ...]
     wrt: tuple[Field, ...]
 
     def launches(self) -> Sequence[tuple[Form, Args]]:
         """The launches that compute the residual."""
+        ...
+
+    def lost(self, varies: Callable[[Field], bool]) -> frozenset[Field]:
+        """What the solving function computed beside the unknowns from what varies: without a derivative."""
+        ...
+
+    def needed(self) -> Collection[Field]:
+        """The fields, beside the unknowns, whose values the residual needs."""
         ...
 
     def refuse_missing(self, varies: Callable[[Field], bool]) -> None:

@@ -202,11 +202,8 @@ class ForwardMode(Context):
     def solved(self, system: System) -> None:
         """Computes the tangents of a solution, if what it depends on has some."""
         super().solved(system)
-        system.refuse_missing(self._active.__contains__)
-        self._hidden.discard(system.unknown)
+        self._hidden.refuse_in(system, self._active.__contains__)
         active = [f for f in system.wrt if f in self._active]
-        if active or not self._active.isdisjoint(system.read):
-            self._hidden.add(system.beside.difference(system.wrt, system.unknown), system.name)
         if not active and self._active.isdisjoint(system.unknown):
             return
         self._claim(system.unknown)

@@ -5,13 +5,14 @@ Under `implicit` these are fields beside the unknowns; and all that such a funct
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from dsim.analysis.must_writes import stored_boxes
 from dsim.diagnostics import Diagnostic, GradientError
 from dsim.ir.nodes import MemoryKey
 from dsim.runtime.fields.fields import Field
+from dsim.runtime.launching.contexts import System
 from dsim.runtime.launching.forms import Form
 from dsim.runtime.launching.interval_sets import outside
 
@@ -61,6 +62,21 @@ class HiddenResults(dict[Field, _Writer]):
                 )
                 message = f"`{by.name}` {did}: its derivative is not known"
                 raise GradientError(Diagnostic("not-differentiable", message, help=by.advice))
+
+    def refuse_in(self, system: System, varies: Callable[[Field], bool]) -> None:
+        """Refuses equations that depend on one, or on what varies and they do not name; adds what they lose.
+
+        Raises
+        ------
+        GradientError
+            When they do.
+        """
+        if self:
+            self.refuse(system.needed())
+        lost = system.lost(varies)
+        system.refuse_missing(lambda f: varies(f) or f in lost)
+        self.discard(system.unknown)
+        self.add(lost.difference(system.wrt), system.name)
 
     def check(self, form: Form) -> None:
         """Refuses a launch through which the derivative of one would pass; forgets those that it replaces.

@@ -254,8 +254,7 @@ class LaunchRecorder(TapeRecord):
             self.open_loop.log.called(Told(system))
         depends = tuple(filter(self.varies, system.wrt))
         if self._custom is None:
-            system.refuse_missing(self.varies)
-            self._hidden.discard(system.unknown)
+            self._hidden.refuse_in(system, self.varies)
             self._add_solution(system, depends)
         elif depends and self._custom.tangents:
             did = f"`{system.name}` solves equations in `{self._custom.name}`"
@@ -266,8 +265,6 @@ class LaunchRecorder(TapeRecord):
         """Adds a solution that depends on these fields, which vary; on none if it only replaces a guess."""
         self._watched.clear()
         active = (*system.unknown, *depends)
-        if any(map(self.varies, (*depends, *system.read))):
-            self._hidden.add(system.beside.difference(active), system.name)
         if any(map(self.varies, active)):
             if self.clears:
                 clear_foreign(self, active, "bar")

@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -64,9 +65,9 @@ class EquationSystem:
         How linear equations with the Jacobian are solved.
     """
 
-    # What a person's function read, and what it wrote besides the unknowns.
-    read: frozenset[Field] = frozenset()
+    # What a person's function wrote beside the unknowns; what it launched, after Python had read what.
     beside: frozenset[Field] = frozenset()
+    launched: Mapping[Form, frozenset[Field]] = MappingProxyType({})
 
     def __init__(
         self, name: str, residual: Run, result: Fields, unknown: Fields, wrt: Fields, solver: Solver
@@ -117,6 +118,17 @@ class EquationSystem:
             self._program = program
         return self._program
 
+    def lost(self, varies: Callable[[Field], bool]) -> frozenset[Field]:
+        """What the function computed beside the unknowns from what varies: without a derivative."""
+        found: set[Field] = set()
+        before = -1
+        while before < len(found):  # its launches may be iterations, in any order
+            before = len(found)
+            for form, looked_at in self.launched.items():
+                if any(f in found or varies(f) for f in (*form.loads.fields, *looked_at)):
+                    found.update(form.written)
+        return self.beside.intersection(found)
+
     def refuse_missing(self, varies: Callable[[Field], bool]) -> None:
         """Refuses a residual that reads what varies beside `wrt`, and a function that writes to `wrt`.
 
@@ -130,18 +142,22 @@ class EquationSystem:
                 message = f"`{self.name}` writes to {f.quoted}, which is in `wrt=`: that has no derivative"
                 advice = f"write to {f.quoted} before the call of `{self.name}`"
                 raise GradientError(Diagnostic("not-differentiable", message, caller(), help=advice))
-        known = {*self.unknown, *self.wrt}
         for _, inner in self._recorded().systems:
             inner.refuse_missing(varies)
+        for f in self.needed():
+            if f not in self.wrt and varies(f):
+                message = f"the residual of `{self.name}` reads {f.quoted}, which varies and is not in `wrt=`"
+                advice = f"add it: `wrt=[…, {f.name}]`, or use `ds.stop_grad` before"
+                raise GradientError(Diagnostic("missing-gradient", message, help=advice))
+
+    def needed(self) -> list[Field]:
+        """The fields of floats, beside the unknowns, that the residual reads before it writes to them."""
+        found: dict[Field, None] = {}
+        known = {*self.unknown}
         for read, written in self._relevant():
-            for f in read:
-                if f not in known and f.dtype.is_float and varies(f):
-                    message = (
-                        f"the residual of `{self.name}` reads {f.quoted}, which varies and is not in `wrt=`"
-                    )
-                    advice = f"add it: `wrt=[…, {f.name}]`, or use `ds.stop_grad` before"
-                    raise GradientError(Diagnostic("missing-gradient", message, help=advice))
+            found.update(dict.fromkeys(f for f in read if f.dtype.is_float and f not in known))
             known.update(written)
+        return [*found]
 
     def _relevant(self) -> Sequence[tuple[Collection[Field], Collection[Field]]]:
         """What is read, and from it written, by that on which its result depends.

@@ -31,14 +31,17 @@ class _Unseen(Stopped):
 
     Attributes
     ----------
-    written, read : set of Field
-        What it writes, and what it reads.
+    written : set of Field
+        What it writes.
+    launched : dict of Form to frozenset of Field
+        What it launches, and the fields that Python has read until then: its numbers may be made of theirs.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.written: set[Field] = set()
-        self.read: set[Field] = set()
+        self.launched: dict[Form, frozenset[Field]] = {}
+        self._looked_at = frozenset[Field]()
 
     def launch(self, form: Form, args: Args) -> Args:
         """The same launch without derivatives."""
@@ -47,12 +50,13 @@ class _Unseen(Stopped):
             self.written.difference_update({*form.fields.values()}.difference(form.written))
         else:
             self.written.update(form.written)
-            self.read.update(form.loads.fields)
+            self.launched[form] = self._looked_at
         return super().launch(form, args)
 
     def element_read(self, field: Field) -> None:
         """Notes the field: the derivative does not pass through here."""
-        self.read.add(field)
+        if field not in self._looked_at:
+            self._looked_at |= {field}
 
 
 class Implicit(ByName):
@@ -78,8 +82,8 @@ class Implicit(ByName):
                 result = runs.call(self.function, *args, **named)
             system = self._system.again()
             system.launches()  # while Python and arrays have the numbers of this solution
-            system.read = frozenset(unseen.read)
             system.beside = frozenset(unseen.written.difference(system.unknown))
+            system.launched = unseen.launched
             opened()[-1].solved(system)
         except BaseException:
             for context in opened():
