@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from threading import get_ident
+from threading import get_ident, main_thread
 from types import TracebackType
 from typing import Any, Protocol
 
@@ -92,15 +92,15 @@ class Context:
         The roots of those whose derivatives are its own (claims.py).
     claims : str
         Which derivatives these are: ``bar`` or ``dot``.
-    claimed_in : int
-        In which thread, by its identifier.
+    claimed_in : Thread
+        In which thread.
     """
 
     outer: Context | None = None
     differentiates = True  # or it keeps what launches overwrite, and may miss some
     is_open = False
     claims = ""
-    claimed_in = 0
+    claimed_in = main_thread()
     _mirrors: Mirrors | None = None
     _thread = 0
 

@@ -6,7 +6,6 @@ tasks, and work with one field would write there at once.
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Iterable, Sequence
 
@@ -30,7 +29,7 @@ def claim(context: Context, roots: Sequence[Field], last: str) -> None:
     GradientError
         When another thread or task has claimed one of them.
     """
-    context.claims, context.claimed_in = last, threading.get_ident()
+    context.claims, context.claimed_in = last, threading.current_thread()
     context.claimed.update(roots)  # before it looks at the others, who do the same
     if not turns.several():
         return
@@ -38,7 +37,7 @@ def claim(context: Context, roots: Sequence[Field], last: str) -> None:
         if other.claims != last or other.related(context) or is_aside(other):
             continue
         shared = next((r for r in roots if r in other.claimed), None)
-        if shared is not None and other.claimed_in not in sys._current_frames():
+        if shared is not None and not other.claimed_in.is_alive():
             other.over()  # its thread ended inside its block: nobody can leave it any more
             other.closed()
         elif shared is not None:
@@ -81,8 +80,8 @@ def refuse_needed(bars: Iterable[Field], roots: Sequence[Field]) -> None:
         raise GradientError(Diagnostic("not-differentiable", message, caller(), help=advice))
 
 
-def _taken(root: Field, what: str, thread: int) -> GradientError:
-    if any(each.ident == thread and each.name == OPTIMIZER for each in threading.enumerate()):
+def _taken(root: Field, what: str, thread: threading.Thread) -> GradientError:
+    if thread.name == OPTIMIZER:
         message = f"an optimisation that is still running in another thread uses {root.quoted}"
         advice = (
             "stop it, by its Stop button or its `stop()`; another `ds.optimize` of these fields does, too"
