@@ -228,7 +228,7 @@ class ForwardMode(Context):
             if self._output_reads:
                 self._output_reads.tell()
             if any(self._is_own(form.field(m.key)) for m in form.kernel.memories):
-                self._relabel()
+                self._relabel(form)
             parts = form.instead(self._keys(form))
             if parts:
                 for part in parts:
@@ -282,14 +282,17 @@ class ForwardMode(Context):
         path = field.derivative
         return path[-1:] == (self._label,) and field.companion(path[:-1]) in self._active
 
-    def _relabel(self) -> None:
+    def _relabel(self, form: Form) -> None:
         """Moves the tangents to other companions: what reaches this mode works with `.dual` as values.
 
         A forward mode inside this one does, and a kernel that reads ``x.dual``. At the end the tangents
-        are put where a user looks for them.
+        are put where a user looks for them. Other modes that are open, and one that `form` copies from at its
+        end, have tangents at companions of their own.
         """
-        before, number = self._label, int(self._label[3:] or 1)
-        self._label = label = f"dot{number + 1}"
+        before = self._label
+        taken = {part for f in form.fields.values() for part in f.derivative if part.startswith("dot")}
+        taken.update(context._label for context in opened() if isinstance(context, ForwardMode))
+        self._label = label = f"dot{1 + max(int(part[3:] or 1) for part in {before, *taken})}"
         self._tangents.clear()
         for f in self._active:
             old = f.companion((*f.derivative, before))
