@@ -410,7 +410,7 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*__all__, "__version__"})
+    return sorted({*__all__, "__version__", "linalg"})
 
 
 _offer_magics()

@@ -243,7 +243,7 @@ def grouped(grid: Any) -> Iterator[Any]:
 @builtin("stop_grad")
 @outermost
 def stop_grad(value: Any) -> Any:
-    """The same value, treated as a constant by derivatives; for a field, from now on."""
+    """The same value, treated as a constant by derivatives; of a field the values that it has now."""
     return custom.stop_grad(value)
 
 

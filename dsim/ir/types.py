@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
 
-from dsim.records import record
 
-
-@record(eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class ScalarType:
     """A scalar type: its kind and its width in bits.
 

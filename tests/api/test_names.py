@@ -251,3 +251,11 @@ def test_packs_of_arguments():
     assert run(made) == 7.0
     with pytest.raises(TypeError, match="the member `x` of a pack cannot be an array or template"):
         ti.types.argpack(x=ti.types.ndarray())
+
+
+@pytest.mark.parametrize("kind", [ti.i16, ti.math.vec2, ti.types.struct(a=ti.f32)], ids=str)
+def test_types_cannot_be_changed(kind):
+    """All programs of a process share them."""
+    name = "bits" if kind is ti.i16 else "members" if hasattr(kind, "members") else "shape"
+    with pytest.raises(AttributeError):
+        setattr(kind, name, getattr(kind, name))

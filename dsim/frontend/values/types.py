@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,6 @@ from dsim.frontend.source.lowered import LoweringSettings
 from dsim.frontend.source.struct_types import StructTypeBase
 from dsim.frontend.values.values import Opaque, Shape, Value, size
 from dsim.ir.types import BY_NAME, ScalarType, from_numpy, u1
-from dsim.records import record
 
 
 def entry_shape(*counts: Any) -> Shape:
@@ -34,7 +34,7 @@ def entry_shape(*counts: Any) -> Shape:
     return tuple(map(operator.index, counts))
 
 
-@record
+@dataclass(frozen=True, slots=True)
 class MatrixType:
     """The type of vectors (one axis) or matrices (two): an annotation, and inside kernels a constructor.
 

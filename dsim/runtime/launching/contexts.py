@@ -69,7 +69,7 @@ class System(Protocol):
         ...
 
     def cut(self, label: str, derivatives: Mapping[Field, Field]) -> None:
-        """Sets the derivatives of the unknowns to 0, where nothing that they depend on varies."""
+        """Sets the derivatives of the unknowns to 0, where nothing that they depend on varies; as `pull`."""
         ...
 
 

@@ -40,7 +40,7 @@ def refuse_outside(rows: np.ndarray, low: int, length: int, name: str, of: str) 
     wrong = rows[(rows < low) | (rows >= length)]
     if wrong.size and rows.dtype.kind != "b":
         message = f"`{name}` of `{of}` has the place {wrong[0]}: there are {length} rows"
-        raise LaunchTypeError(Diagnostic("argument", message, help=f"places are from 0 to {length - 1}"))
+        raise LaunchTypeError(Diagnostic("argument", message, help=f"places are from {low} to {length - 1}"))
 
 
 @operation(check=False)

@@ -18,10 +18,11 @@ import sysconfig
 import threading
 import types
 from array import array
-from collections import deque
+from collections import ChainMap, UserDict, UserList, deque
 from collections.abc import Callable, Iterable, Iterator
 from mmap import mmap
 from typing import Any
+from weakref import ref
 
 import numpy as np
 
@@ -53,6 +54,11 @@ _HOLDERS: dict[type, Callable[[Any], tuple[Any, ...]]] = {
     types.MethodType: lambda value: (value.__func__, value.__self__),
     functools._lru_cache_wrapper: lambda value: (value.__wrapped__,),
     contextvars.ContextVar: lambda value: (value.get(None),),
+    ref: lambda value: (value(),),
+    types.MappingProxyType: lambda value: (dict(value),),
+    ChainMap: lambda value: tuple(value.maps),
+    UserDict: lambda value: (value.data,),
+    UserList: lambda value: (value.data,),
 }
 Part = tuple[Any, bool]  # and whether its own parts count
 
@@ -150,8 +156,8 @@ def is_consumed(value: Any) -> bool:
 
 def _parts(value: Any, names: frozenset[str], whole: bool) -> Iterator[Part]:
     """What a value consists of; of an object all attributes if `whole`, those without a name shallowly."""
-    if isinstance(value, _CONTAINERS):
-        yield from ((item, True) for item in tuple(value)[:_MOST])
+    if isinstance(value, _CONTAINERS) or (isinstance(value, np.ndarray) and value.dtype == object):
+        yield from _of_container(value, names, whole)
     elif isinstance(value, dict) and "__builtins__" in value:  # the variables of a module
         yield from ((value[name], True) for name in sorted(names & value.keys()))
     elif isinstance(value, dict):
@@ -166,6 +172,13 @@ def _parts(value: Any, names: frozenset[str], whole: bool) -> Iterator[Part]:
     elif isinstance(value, types.FunctionType | types.ModuleType | type):
         yield from _of_scope(value, names)
     elif not isinstance(value, _WHOLE) and not is_of_library(type(value)):
+        yield from _of_object(value, names, whole)
+
+
+def _of_container(value: Any, names: frozenset[str], whole: bool) -> Iterator[Part]:
+    items = value.flat if isinstance(value, np.ndarray) else value
+    yield from ((item, True) for item in tuple(items)[:_MOST])
+    if type(value) not in _CONTAINERS and not is_of_library(type(value)):
         yield from _of_object(value, names, whole)
 
 

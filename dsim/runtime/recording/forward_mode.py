@@ -188,7 +188,8 @@ class ForwardMode(Context):
     def element_read(self, field: Field) -> None:
         """Warns that a tangent is cut when Python reads a value that has one."""
         results = {f.root for f in self.losses}  # these are looked at
-        if field in self._active and field.root not in results and field not in self._cut:
+        varies = field in self._active or field in self._hidden
+        if varies and field.root not in results and field not in self._cut:
             self._cut.add(field)
             warn([cut_messages.read(field, "forward mode", "tangent")])
         elif field in self._active and self._output_reads.note(field, "forward mode", "tangent"):

@@ -219,7 +219,9 @@ class LaunchRecorder(TapeRecord):
             self._custom.looked_at(field)
         elif field in self.outputs:
             self._output_read(field)
-        elif field not in self.read and (field in self._written or self.varies(field)):
+        elif field not in self.read and (
+            field in self._written or self.varies(field) or field in self._hidden
+        ):
             self.read |= {field}
             warn([cut_messages.read(field, self.block, "gradient")])
         super().element_read(field)

@@ -5,6 +5,8 @@ import contextvars
 import functools
 import threading
 import types
+import weakref
+from collections import ChainMap
 
 import numpy as np
 import pytest
@@ -138,6 +140,52 @@ def an_array_of_the_standard_library():
 def a_large_array():
     schedule = np.ones(20_000)
     return lambda: float(schedule[7]), lambda: schedule.__setitem__(7, 2.0)
+
+
+class WithItems(list):
+    """A list whose items are numbers of its own."""
+
+    scale = 1.0
+
+    def __getitem__(self, at):
+        return self.scale * super().__getitem__(at)
+
+
+@case
+def items_of_a_kind_of_list():
+    items = WithItems([1.0])
+    return lambda: items[0], lambda: setattr(items, "scale", 2.0)
+
+
+@case
+def an_array_of_objects():
+    objects = np.array([types.SimpleNamespace(rate=1.0), None])
+    return lambda: objects[0].rate, lambda: setattr(objects[0], "rate", 2.0)
+
+
+@case
+def a_view_of_a_dictionary():
+    rates = {"rate": 1.0}
+    view = types.MappingProxyType(rates)
+    return lambda: view["rate"], lambda: rates.update(rate=2.0)
+
+
+@case
+def dictionaries_one_after_the_other():
+    rates = ChainMap({}, {"rate": 1.0})
+    return lambda: rates["rate"], lambda: rates.update(rate=2.0)
+
+
+class Thing:
+    pass
+
+
+@case
+def a_weak_reference():
+    thing = Thing()
+    thing.rate = 1.0
+    found = weakref.ref(thing)
+    return lambda: found().rate, lambda: setattr(thing, "rate", 2.0)
 
 
 @pytest.fixture

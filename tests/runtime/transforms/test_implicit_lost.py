@@ -127,3 +127,25 @@ def test_what_python_writes_after_it_has_read_what_varies(reads_first):
             ti.grad(p.run, wrt=p.g, out=p.loss)()
     else:
         assert ti.grad(p.run, wrt=p.g, out=p.loss)() == 1.0  # by `measure` alone
+
+
+@pytest.mark.parametrize("mode", ["gradient", "forward mode"])
+def test_a_read_of_what_the_function_computed_beside_its_unknowns_is_told(mode):
+    p = Cubic(lambda c, k: [c, k], sets=False)
+    v, s = (ti.field(ti.f64, shape=(), name=name) for name in "vs")
+
+    @ti.kernel
+    def other_equation():
+        s[None] = v[None] - p.g[None]
+
+    @ti.implicit(residual=(other_equation, s), unknown=v, wrt=p.g)
+    def before():
+        p.set_c()
+        v[None] = p.g[None]
+
+    @ti.kernel
+    def total(known: float):
+        p.loss[None] = known + v[None]
+
+    with pytest.warns(ti.GradientWarning, match="`c` is read into Python"):
+        MODES[mode](lambda: [before(), total(p.c[None])], p.g, p.loss)
