@@ -148,37 +148,20 @@ from dsim.runtime.tapes.custom import grad_for, grad_replaced, no_grad
 from dsim.runtime.tapes.tape import Tape
 
 if _TYPE_CHECKING:
-    from dsim import ad as ad
-    from dsim import algorithms as algorithms
+    from dsim import ad, algorithms, operations, plot
     from dsim import linalg as linalg
-    from dsim import operations as operations
-    from dsim import plot as plot
-    from dsim.gui import GUI as GUI
-    from dsim.gui import hex_to_rgb as hex_to_rgb
-    from dsim.gui import rgb_to_hex as rgb_to_hex
-    from dsim.linalg import eig as eig
-    from dsim.linalg import polar_decompose as polar_decompose
-    from dsim.linalg import solve as solve
-    from dsim.linalg import svd as svd
-    from dsim.linalg import sym_eig as sym_eig
-    from dsim.live.adjoint.view import adjoint_view as adjoint_view
-    from dsim.live.exploring.explore import explore as explore
-    from dsim.live.viewing import view as view
-    from dsim.notebook.kernel_report import report as report
-    from dsim.optimization import Optimization as Optimization
-    from dsim.optimization import optimize as optimize
-    from dsim.runtime.graphs.graph import graph as graph
-    from dsim.runtime.tapes.gradient_check import check_grad as check_grad
-    from dsim.runtime.transforms.functions import hessian as hessian
-    from dsim.runtime.transforms.functions import hvp as hvp
-    from dsim.runtime.transforms.functions import jacobian as jacobian
-    from dsim.runtime.transforms.functions import jvp as jvp
-    from dsim.runtime.transforms.functions import linearize as linearize
-    from dsim.runtime.transforms.functions import value_and_grad as value_and_grad
-    from dsim.runtime.transforms.functions import vjp as vjp
-    from dsim.runtime.transforms.implicit import implicit as implicit
-    from dsim.runtime.transforms.problems import objective as objective
-    from dsim.runtime.transforms.problems import residuals as residuals
+    from dsim.gui import GUI, hex_to_rgb, rgb_to_hex
+    from dsim.linalg import eig, polar_decompose, solve, svd, sym_eig
+    from dsim.live.adjoint.view import adjoint_view
+    from dsim.live.exploring.explore import explore
+    from dsim.live.viewing import view
+    from dsim.notebook.kernel_report import report
+    from dsim.optimization import Optimization, optimize
+    from dsim.runtime.graphs.graph import graph
+    from dsim.runtime.tapes.gradient_check import check_grad
+    from dsim.runtime.transforms.functions import hessian, hvp, jacobian, jvp, linearize, value_and_grad, vjp
+    from dsim.runtime.transforms.implicit import implicit
+    from dsim.runtime.transforms.problems import objective, residuals
 
 TaichiCompilationError = CompilationError
 TaichiSyntaxError = KernelSyntaxError

@@ -1,15 +1,17 @@
-"""Ctrl-C at every moment at which Python notices it while a block is left: blocks after it work."""
+"""Ctrl-C while a block is left, at every moment at which Python notices it; blocks that nobody leaves."""
 
 from __future__ import annotations
 
 import signal
 import sys
+import threading
 from itertools import count
 
 import pytest
 
 import dsim as ti
 from dsim.runtime.launching.contexts import Stopped
+from tests.runtime.threading_together import aside
 
 
 class PressedWhileLeaving:
@@ -74,3 +76,36 @@ def test_ctrl_c_while_a_block_is_left(kind):
         if not press.pressed:
             break
     assert at > 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["tape", "forward mode"])
+def test_a_block_ends_with_its_thread(kind):
+    x = ti.field(ti.f64, shape=8, needs_grad=True)
+    loss = ti.field(ti.f64, shape=(), needs_grad=True)
+
+    @ti.kernel
+    def total(c: float):
+        for i in x:
+            loss[None] += c * x[i] ** 2
+
+    def never_left():
+        block = ti.Tape(loss) if kind == "tape" else ti.FwdMode(loss, x, seed=[1.0] * 8)
+        block.__enter__()
+        total(1.0)
+
+    def gradient():
+        with ti.Tape(loss):
+            total(2.0)
+        return x.grad.to_numpy().tolist()
+
+    x.fill(3.0)
+    abandoned = threading.Thread(target=never_left)
+    abandoned.start()
+    abandoned.join()
+    assert aside(gradient) == [12.0] * 8  # its thread may have the identifier of the one that has ended
+    assert gradient() == [12.0] * 8
+    loss[None] = 0.0
+    with ti.FwdMode(loss, x, seed=[1.0] * 8):
+        total(2.0)
+    assert loss.dual[None] == 96.0

@@ -311,33 +311,6 @@ def test_one_field_in_two_tapes_at_once_is_refused() -> None:
     assert aside(lambda: other() or p.x.grad[0]) == 30.0  # one after the other they may
 
 
-@pytest.mark.parametrize("kind", ["tape", "forward mode"])
-def test_a_block_ends_with_its_thread(kind: str) -> None:
-    p = _program()
-    p.x.fill(3.0)
-
-    def never_left() -> None:
-        block = ti.Tape(p.loss) if kind == "tape" else ti.FwdMode(p.loss, p.x, seed=np.ones(8))
-        block.__enter__()
-        p.run(1.0)
-
-    abandoned = threading.Thread(target=never_left)
-    abandoned.start()
-    abandoned.join()
-
-    def gradient() -> Any:
-        with ti.Tape(p.loss):
-            p.run(2.0)
-        return p.x.grad.to_numpy().tolist()
-
-    assert aside(gradient) == [12.0] * 8  # its thread may have the identifier of the one that has ended
-    assert gradient() == [12.0] * 8
-    p.loss[None] = 0.0
-    with ti.FwdMode(p.loss, p.x, seed=np.ones(8)):
-        p.run(2.0)
-    assert p.loss.dual[None] == 96.0
-
-
 def test_what_another_thread_clears_meanwhile_is_not_ones_own() -> None:
     """Its note becomes 0 between any two looks at it."""
     others = itertools.cycle((aside(turns.current),) * 2 + (0,))

@@ -60,6 +60,22 @@ class Cubic:
         self.measure()
 
 
+def sets_c_beside(p):
+    """A function that solves ``v = g`` and sets `c` beside its unknown, and that unknown."""
+    v, s = (ti.field(ti.f64, shape=(), name=name) for name in "vs")
+
+    @ti.kernel
+    def other_equation():
+        s[None] = v[None] - p.g[None]
+
+    @ti.implicit(residual=(other_equation, s), unknown=v, wrt=p.g)
+    def before():
+        p.set_c()
+        v[None] = p.g[None]
+
+    return before, v
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_a_field_of_wrt_that_the_function_computes_from_what_varies(mode):
     p = Cubic(lambda c, k: [c, k])
@@ -77,17 +93,7 @@ def test_a_field_that_the_residual_reads_and_the_function_computes_from_what_var
 @pytest.mark.parametrize("mode", MODES)
 def test_a_residual_that_reads_what_another_function_computed_beside_its_unknowns(mode):
     p = Cubic(lambda c, k: [c, k], sets=False)
-    v, s = (ti.field(ti.f64, shape=(), name=name) for name in "vs")
-
-    @ti.kernel
-    def other_equation():
-        s[None] = v[None] - p.g[None]
-
-    @ti.implicit(residual=(other_equation, s), unknown=v, wrt=p.g)
-    def before():
-        p.set_c()
-        v[None] = p.g[None]
-
+    before, _ = sets_c_beside(p)
     with pytest.raises(GradientError, match="`before` computed `c` beside its unknowns"):
         MODES[mode](lambda: [before(), p.run()], p.g, p.loss)
 
@@ -132,16 +138,7 @@ def test_what_python_writes_after_it_has_read_what_varies(reads_first):
 @pytest.mark.parametrize("mode", ["gradient", "forward mode"])
 def test_a_read_of_what_the_function_computed_beside_its_unknowns_is_told(mode):
     p = Cubic(lambda c, k: [c, k], sets=False)
-    v, s = (ti.field(ti.f64, shape=(), name=name) for name in "vs")
-
-    @ti.kernel
-    def other_equation():
-        s[None] = v[None] - p.g[None]
-
-    @ti.implicit(residual=(other_equation, s), unknown=v, wrt=p.g)
-    def before():
-        p.set_c()
-        v[None] = p.g[None]
+    before, v = sets_c_beside(p)
 
     @ti.kernel
     def total(known: float):
