@@ -175,7 +175,7 @@ class OptimizationPanel:
                 self.draw()
 
     def _send_again(self, pauses: Sequence[float] | None = None) -> None:
-        """Sends the state of all widgets once more after each pause."""
+        """Sends the state of all widgets once more after each pause, instead of what was due before."""
         with self._lock:
             if self._again is not None:
                 self._again.cancel()
@@ -186,14 +186,16 @@ class OptimizationPanel:
 
     def _send_state(self, pauses: Sequence[float]) -> None:
         with self._lock:
-            self._again = None
-            if self.widget.comm is None:
+            if self._again is not threading.current_thread():  # it had fired when another one replaced it
                 return
-            texts = (self.state, self.said, self.curves, self.notes)
-            for widget in (self.bar, self.pause, self.stop, self.resume, *texts):
-                widget.send_state()
-        if pauses:
-            self._send_again(pauses)
+            if self.widget.comm is not None:
+                texts = (self.state, self.said, self.curves, self.notes)
+                for widget in (self.bar, self.pause, self.stop, self.resume, *texts):
+                    widget.send_state()
+                if pauses:
+                    self._send_again(pauses)
+                    return
+            self._again = None
 
     def draw(self) -> None:
         """Shows what is known now."""
