@@ -12,11 +12,10 @@ from weakref import WeakValueDictionary
 
 import pytest
 
-from dsim.backends.cpu import compiled, images
+from dsim.backends.cpu import compiled
 from dsim.backends.cpu.code import MachineCode
 
 _NONE = 0  # optimisation level
-_options = images.target_options
 # Their code is not that of other tests, which compile equal modules for speed.
 _CODE: WeakValueDictionary[bytes, MachineCode] = WeakValueDictionary()
 _RECENT: deque[MachineCode] = deque(maxlen=compiled._RECENT.maxlen)
@@ -26,11 +25,5 @@ _RECENT: deque[MachineCode] = deque(maxlen=compiled._RECENT.maxlen)
 def quick_code(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is compiled during the test is compiled quickly."""
     monkeypatch.setattr(compiled, "_LEVEL", _NONE)
-    monkeypatch.setattr(images, "target_options", _plain)
     monkeypatch.setattr(compiled, "_CODE", _CODE)
     monkeypatch.setattr(compiled, "_RECENT", _RECENT)
-
-
-def _plain(level: int) -> dict[str, object]:
-    options = dict(_options(level))
-    return {**options, "opt": 0} if level == _NONE else options  # functions that modules share are not

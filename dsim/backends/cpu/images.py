@@ -60,8 +60,7 @@ def prepare() -> None:
     Numba makes the description of the processor under two locks, which two threads would take in different
     orders.
     """
-    for level in (SPEED, QUICK):
-        _described(target_options(level))
+    _described(target_options(SPEED))
     _versions()
     _unlocked()
 
@@ -166,9 +165,13 @@ def _target(level: int) -> CodeTarget:
     return target
 
 
-@cache
 def target_options(level: int) -> Mapping[str, Any]:
-    """The options of a target machine for code of an optimisation level: those of Numba's."""
+    """The options of a target machine for code of an optimisation level: those of Numba's, but for level 0."""
+    return _numbas_options() if level else {**_numbas_options(), "opt": 0}
+
+
+@cache
+def _numbas_options() -> Mapping[str, Any]:
     options: dict[str, Any] = {"opt": int(_config.OPT)}
     _codegen()._customize_tm_options(options)
     return options
