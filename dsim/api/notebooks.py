@@ -1,4 +1,4 @@
-"""`%%kernel` in a notebook that has imported dsim but not loaded its extension."""
+"""What IPython is told when dsim is imported: `%%kernel` without the extension, Ctrl-C, `%autoreload`."""
 
 from __future__ import annotations
 
@@ -7,18 +7,21 @@ from importlib import import_module
 from typing import Any
 
 from dsim.backends.cpu.stop import listen_in_cells
+from dsim.runtime.kernels.kernel import Kernel
 
 
 def offer() -> None:
     """In IPython, makes Ctrl-C stop launches and registers a `%%kernel` that loads the extension.
 
-    A `%%kernel` magic that is registered already is kept.
+    Kernels that were imported by name follow `%autoreload`. A `%%kernel` magic that is registered already is kept.
     """
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
     if shell is None:
         return
     shell.events.register("pre_run_cell", listen_in_cells)
+    shell.events.register("pre_run_cell", _follow_reloads)
+    _follow_reloads()
     if "kernel" in shell.magics_manager.magics["cell"]:
         return
 
@@ -29,3 +32,18 @@ def offer() -> None:
         return shell.run_cell_magic("kernel", line, cell)
 
     shell.register_magic_function(kernel, "cell", "kernel")
+
+
+def _follow_reloads(_: object = None) -> None:
+    """Has `%autoreload`, if it is loaded, update kernels in place, as it does functions."""
+    rules = getattr(sys.modules.get("IPython.extensions.autoreload"), "UPDATE_RULES", None)
+    if rules is not None and _RULE not in rules:
+        rules.append(_RULE)
+
+
+def _of_modules(old: object, new: object) -> bool:
+    """Whether both are kernels, of functions that are not methods: IPython gives classes their new methods."""
+    return all(isinstance(k, Kernel) and k.function.__name__ == k.function.__qualname__ for k in (old, new))
+
+
+_RULE = (_of_modules, Kernel.redefine)

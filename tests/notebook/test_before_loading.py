@@ -69,3 +69,58 @@ def test_ctrl_c_stops_a_launch_when_the_prompt_has_left_nobody_to_hear_it(offere
     with ctrl_c():
         ran = offered.run("up()")
     assert isinstance(ran.error, KeyboardInterrupt)
+
+
+MODULE = """
+import dsim as ds
+
+
+@ds.kernel
+def scaled(a: float) -> float:
+    return a * 2.0
+
+
+@ds.kernel
+def total(u: ds.template(), x: ds.template()):
+    for i in x:
+        u[None] += x[i]
+
+
+class Twice:
+    @ds.kernel
+    def of(self, a: float) -> float:
+        return a * 2.0
+"""
+
+
+@pytest.mark.parametrize("early", [True, False])
+def test_kernels_that_were_imported_by_name_follow_autoreload(early, empty, tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    name = f"reloaded_when_loaded_{'early' if early else 'late'}"
+    file = tmp_path / f"{name}.py"
+    file.write_text(MODULE)
+    load = "%load_ext autoreload\n%autoreload 2"
+    if early:
+        empty.good(load)
+    offer()
+    empty.good(f"import dsim as ds, {name} as m\nfrom {name} import Twice, scaled, total")
+    if not early:
+        empty.good(load)
+    empty.good("u, x, t = ds.field(ds.f64, ()), ds.field(ds.f64, 3), Twice()\nx.fill(1.0)")
+    launches = """
+        u[None] = 0.0
+        total(u, x)
+        sums = [u[None]]
+        m.total(u, x)
+        sums.append(u[None] - sums[0])
+        found = (*sums, scaled(1.0), m.scaled(1.0), t.of(1.0), Twice().of(1.0))
+        """
+    try:
+        empty.good(launches)
+        assert empty.names["found"] == (3, 3, 2, 2, 2, 2)
+        file.write_text(MODULE.replace("2.0", "7.5").replace("+= x[i]", "+= x[i] * x[i] + 9"))
+        empty.good(launches)
+        assert empty.names["found"] == (30, 30, 7.5, 7.5, 7.5, 7.5)
+    finally:
+        empty.shell.run_cell("%autoreload 0\n%unload_ext autoreload")
+        sys.modules.pop(name)
