@@ -13,7 +13,8 @@ from dsim.runtime.kernels.kernel import Kernel
 def offer() -> None:
     """In IPython, makes Ctrl-C stop launches and registers a `%%kernel` that loads the extension.
 
-    Kernels that were imported by name follow `%autoreload`. A `%%kernel` magic that is registered already is kept.
+    Kernels that were imported by name follow `%autoreload`. A `%%kernel` magic that is registered already is
+    kept.
     """
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
@@ -42,7 +43,7 @@ def _follow_reloads(_: object = None) -> None:
 
 
 def _of_modules(old: object, new: object) -> bool:
-    """Whether both are kernels, of functions that are not methods: IPython gives classes their new methods."""
+    """Whether both are kernels, and not methods: a class gets its new methods from IPython."""
     return all(isinstance(k, Kernel) and k.function.__name__ == k.function.__qualname__ for k in (old, new))
 
 

@@ -32,6 +32,7 @@ from dsim.runtime.fields.loss import check as check_loss
 from dsim.runtime.fields.struct_fields import StructField
 from dsim.runtime.kernels.findings import Findings
 from dsim.runtime.kernels.kernel import Kernel
+from dsim.runtime.state.references import uncopied
 from dsim.runtime.tapes.tape import Tape
 
 Fields = Field | StructField | Iterable[Field | StructField]
@@ -97,6 +98,10 @@ class KernelReport:
 
     def __repr__(self) -> str:
         return text(self.json)
+
+    @outermost
+    def __reduce__(self) -> tuple[Any, ...]:
+        uncopied("a report of a kernel", 'copy its data: `report.json`, or `report.save("report.json")`')
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Bundle:
         return bundle(self.json, self._tape)

@@ -1,5 +1,7 @@
 """Compile-time checks and prints, and Taichi's hints, which have no effect."""
 
+import inspect
+
 import pytest
 
 import dsim as ti
@@ -111,3 +113,12 @@ def test_other_kinds_of_funcs(decorator):
         return twice(a)
 
     assert run(1.5) == twice(1.5) == 3.0
+
+
+def test_what_help_shows_of_the_parameters_of_a_kernel():
+    @ti.kernel
+    def run(u: ti.template(), x: ti.types.ndarray(dtype=ti.f64, ndim=2), y: ti.types.ndarray(), n: ti.i32):
+        pass
+
+    shown = "(u: template(), x: ndarray(dtype=f64, ndim=2), y: ndarray(), n: i32)"
+    assert str(inspect.signature(run)) == shown

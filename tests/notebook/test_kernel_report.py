@@ -3,6 +3,7 @@
 import contextvars
 import json
 import linecache
+import pickle
 import subprocess
 import sys
 from html.parser import HTMLParser
@@ -365,3 +366,9 @@ def test_a_report_of_another_task_leaves_the_gradients_alone(springs):
     found = contextvars.Context().run(springs.asked, loss=springs.U)
     np.testing.assert_allclose(found.gradients["x"], before / 4)
     np.testing.assert_array_equal(springs.x.grad.to_numpy(), before)
+
+
+def test_pickle_is_told_what_to_keep_instead(springs):
+    found = springs.asked(loss=springs.U)
+    with pytest.raises(TypeError, match=r"a report of a kernel cannot be copied or pickled[^$]*report\.json"):
+        pickle.dumps(found)

@@ -166,7 +166,7 @@ def _target(level: int) -> CodeTarget:
 
 
 def target_options(level: int) -> Mapping[str, Any]:
-    """The options of a target machine for code of an optimisation level: those of Numba's, but for level 0."""
+    """The options of a target machine for code of an optimisation level: Numba's, but for level 0."""
     return _numbas_options() if level else {**_numbas_options(), "opt": 0}
 
 

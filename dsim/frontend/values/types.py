@@ -89,6 +89,9 @@ class Template:
 
     __dsim_template__ = True
 
+    def __repr__(self) -> str:
+        return "template()"
+
 
 class ArrayType:
     """The annotation of a parameter that takes an array: what the array must be like.
@@ -130,6 +133,10 @@ class ArrayType:
         self.entry = _entry(dtype, element_dim, element_shape)
         self.needs_grad = needs_grad
         self.clamped = clamped
+
+    def __repr__(self) -> str:
+        given = {"dtype": self.dtype, "ndim": self.ndim, "needs_grad": self.needs_grad}
+        return f"ndarray({', '.join(f'{n}={v}' for n, v in given.items() if v is not None)})"
 
     @property
     def entry_axes(self) -> int:

@@ -193,9 +193,11 @@ class Field(Storage):
             trimmed(error)
             raise
 
+    @outermost
     def __len__(self) -> int:
         raise TypeError(f"{self.quoted} has no len(): its shape is {self.shape}")
 
+    @outermost
     def __iter__(self) -> Iterator[Any]:
         raise TypeError(f"{self.quoted} can be iterated over in kernels only: use .to_numpy() in Python")
 

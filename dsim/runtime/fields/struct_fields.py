@@ -155,9 +155,11 @@ class StructField:
         for name, member in self._members.items():
             member[at or None] = given[name]
 
+    @outermost
     def __len__(self) -> int:
         raise TypeError(f"the struct field{self._called} has no len(): its shape is {self.shape}")
 
+    @outermost
     def __iter__(self) -> Iterator[Any]:
         raise TypeError(f"the struct field{self._called} can be iterated over in kernels only")
 

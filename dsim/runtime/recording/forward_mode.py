@@ -145,11 +145,13 @@ class ForwardMode(Context):
     def _leave(self) -> None:
         """Moves tangents to the companions that the user reads."""
         self._hidden.refuse(self.losses)
+        losses = [f for f in self.losses if f not in self._active]
         if self._label != "dot":
             for f in sorted(self._active, key=lambda f: f.name):
                 self._publish(f)
+            for f in losses:  # it may hold what a mode inside has left in it
+                self._set(f.want((*f.derivative, "dot")), (0.0,) * f.numbers)
         self._give_tangents()
-        losses = [f for f in self.losses if f not in self._active]
         read = [f for f in self._cut if isinstance(f, Field)]
         zeros.note_tangents(losses, self.params[0], self._forms, read)
 

@@ -68,3 +68,27 @@ def test_the_third_derivative(product, kinds, empty):
 
     found = derivative(kinds[0], second, others[1], outermost)
     assert found[None] == pytest.approx(2 * 0.7, rel=1e-12)
+
+
+@pytest.mark.parametrize("around", [False, True])
+def test_a_loss_that_does_not_depend_keeps_no_tangent_of_a_mode_inside(product, around):
+    x, (b, _), s, _, _, run = product
+    w, other = numbers(["w", "other"])
+    w[None] = 3.0
+
+    @ti.kernel
+    def of_w():
+        other[None] = w[None] ** 2 + 0 * s[None]
+
+    def both():
+        with ti.FwdMode(loss=[other, s], param=w):
+            with ti.FwdMode(loss=s, param=x):
+                run()
+            of_w()
+
+    if around:
+        with ti.FwdMode(loss=[other, s], param=b):
+            both()
+    else:
+        both()
+    assert (other.dual[None], s.dual[None]) == ((0, 0.7 * 1.5) if around else (6, 0))
