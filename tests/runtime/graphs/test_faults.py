@@ -103,9 +103,15 @@ def test_ctrl_c(where):
     at[None] = 0
     graphs()
     x[None], at[None] = 0, 1
-    killed = threading.Thread(
-        target=lambda: (time.sleep(0.2), signal.pthread_kill(threading.main_thread().ident, signal.SIGINT))
-    )
+    counted = x.require_memory()
+
+    def press():
+        while not counted[()]:  # a busy machine may be slow to begin
+            time.sleep(0.001)
+        time.sleep(0.2)
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+
+    killed = threading.Thread(target=press)
     killed.start()
 
     def again():
