@@ -17,6 +17,14 @@ class EndedError(BaseException):
     """Leaves a method, and SciPy, since the optimisation is to stop. Never seen outside."""
 
 
+class EnoughError(BaseException):
+    """Leaves a method, since all steps are done. Never seen outside."""
+
+
+class ChangedError(BaseException):
+    """Leaves a method that is to begin anew: the run is another one than in its last evaluation."""
+
+
 class RunControl:
     """The wishes of people, and the thread that they are for."""
 

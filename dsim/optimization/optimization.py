@@ -13,12 +13,12 @@ import numpy as np
 from dsim.diagnostics import Diagnostic
 from dsim.diagnostics.frames import outermost, trimmed
 from dsim.diagnostics.places import caller
-from dsim.optimization.control import EndedError, RunControl
+from dsim.optimization.control import ChangedError, EndedError, EnoughError, RunControl
 from dsim.optimization.error_text import error_lines
 from dsim.optimization.guarded import GuardedObjective
 from dsim.optimization.kept_file import KeptState
 from dsim.optimization.plan import OptimizationPlan, count
-from dsim.optimization.points import HISTORY, Best, Iterate, length
+from dsim.optimization.points import HISTORY, Best, Iterate, Track
 from dsim.optimization.progress import NoProgress, OptimizationProgress
 from dsim.optimization.refusal import wrong
 from dsim.optimization.working import WORKING, Work
@@ -28,10 +28,6 @@ from dsim.runtime.state.references import uncopied
 from dsim.runtime.state.stack import opened
 
 _FILE_EVERY, _VIEW_EVERY = 1.0, 0.1  # seconds
-
-
-class _EnoughError(BaseException):
-    """Leaves a method, since all steps are done."""
 
 
 class Optimization:
@@ -52,6 +48,8 @@ class Optimization:
         How many steps it makes at most.
     replaces : str
         A line about the optimisation of the same fields that it has stopped; empty if there was none.
+    changed : str
+        A line about a run that gave another loss when it was resumed; empty if it did not.
     """
 
     def __init__(
@@ -60,7 +58,7 @@ class Optimization:
         self._plan, self._background = plan, background
         self._progress = progress or NoProgress()
         self.steps = plan.steps
-        self.status, self.message, self.replaces = "ready", "", ""
+        self.status, self.message, self.replaces, self.changed = "ready", "", "", ""
         self.error: BaseException | None = None
         self._control = RunControl()
         self._guarded = GuardedObjective(plan.objective, self._control, plan.tolerance)
@@ -68,15 +66,12 @@ class Optimization:
         self._guarded.running = self._running
         with EVALUATING:
             self._x0 = plan.objective.x0
-        self._rows: list[tuple[int, float, float, float, float]] = []
-        self._point: Iterate | None = None
-        self._best: Iterate | None = None
+        self._track = Track()
         self._kept = plan.file.read() if plan.file else None
         self._thread: threading.Thread | None = None
         self._ended = threading.Event()
         self._work_here = Work(self, plan.objective, self._control, self._ended)
-        self._seconds, self._since = 0.0, 0.0
-        self._written = self._seen = 0.0
+        self._seconds = self._since = self._written = self._seen = 0.0
         self._raised_trace: Any = None
 
     @outermost
@@ -88,7 +83,7 @@ class Optimization:
     @property
     def best(self) -> Best | None:
         """The least loss and its parameters; None before the first evaluation."""
-        best = self._best
+        best = self._track.best
         return None if best is None else Best(best.loss, self._plan.objective.parameters(best.x))
 
     @property
@@ -100,12 +95,12 @@ class Optimization:
     @property
     def history(self) -> np.ndarray:
         """A row for the start and for each step: step, loss, gradient_norm, length, seconds."""
-        return np.array(list(self._rows), HISTORY)
+        return np.array(list(self._track.rows), HISTORY)
 
     @property
     def done(self) -> int:
         """How many steps it has made."""
-        return max(0, len(self._rows) - 1)
+        return max(0, len(self._track.rows) - 1)
 
     @property
     def method(self) -> str:
@@ -126,9 +121,7 @@ class Optimization:
 
     def __repr__(self) -> str:
         text = f"optimization by {self.method}: {self.status}, {self.done:,} of {self.steps:,} steps"
-        if self._point is not None and self._best is not None:
-            text += f", loss {self._point.loss:.6g}, best {self._best.loss:.6g}"
-        return "; ".join(filter(None, (text, self.message, self.replaces)))
+        return "; ".join(filter(None, (f"{text}{self._track}", self.message, self.replaces, self.changed)))
 
     def _ipython_display_(self) -> None:
         if not self._progress.display():
@@ -194,7 +187,7 @@ class Optimization:
             raise wrong("this optimisation is running", "`wait()` waits for its end, `stop()` ends it")
         if steps is not None:
             self.steps = self.done + count(steps, "steps")
-        elif self._point is not None and self.done >= self.steps:
+        elif self._track.point is not None and self.done >= self.steps:
             raise wrong(f"all {self.steps:,} steps are done", "`resume(steps=…)` makes more")
         if self.status in ("running", "paused"):
             self._control.go_on()
@@ -221,9 +214,7 @@ class Optimization:
         if self.status == "ready":
             raise wrong("this optimisation has not begun", "call `start()`")
         if self._control.here():
-            raise wrong(
-                "this is the thread that works: its end cannot be waited for here", "use `stop()`, or return"
-            )
+            raise wrong("its end cannot be waited for in the thread that works", "use `stop()`, or return")
         try:
             ended = self._ended.wait(timeout)
         except KeyboardInterrupt:
@@ -248,7 +239,7 @@ class Optimization:
         before = self.status, self.message, self.error
         try:
             replaced = WORKING.enter(self._work_here, self._begin)
-            self.replaces = replaced or (self._plan.replaces if self._point is None else "")
+            self.replaces = replaced or (self._plan.replaces if self._track.point is None else "")
             if self.replaces:
                 self._progress.note(self.replaces)
             if self._background:
@@ -286,10 +277,14 @@ class Optimization:
             begun = True
             point = self._present()
             if self.done >= self.steps:
-                raise _EnoughError
-            self.message = self._plan.method.run(self._guarded, point)
+                raise EnoughError
+            while not self.message:
+                try:
+                    self.message = self._plan.method.run(self._guarded, point)
+                except ChangedError:
+                    point = self._present()
             status = "finished"
-        except _EnoughError:
+        except EnoughError:
             status, self.message = "finished", f"all {self.steps:,} steps are done"
         except EndedError:
             status, self.message = "stopped", self._control.why
@@ -321,35 +316,29 @@ class Optimization:
 
     def _present(self) -> Iterate:
         """The point to go on from; at the first time the start, or what the file holds."""
-        if self._point is not None:
-            return self._point
         objective, file, kept = self._plan.objective, self._plan.file, self._kept
+        if self._track.point is not None:
+            self._renew()
+            return self._track.point
         self._guarded.step = 0
         objective.explains_zeros = True
         x = self._x0 if kept is None else kept.best.x
         loss, gradient = self._guarded.evaluate(x)
         if kept is None or file is None:
             point = Iterate(x, loss, gradient, self._plan.method.start(len(x)))
-            self._rows.append((0, loss, point.gradient_norm, 0.0, self._elapsed()))
-            self._best = point
+            self._track.add(point, self._elapsed())
         else:
             file.refuse_loss(kept.best.loss, loss)
             file.refuse_outside(kept, objective.bounds)
-            point, self._best = kept.point, kept.best
-            self._rows = [tuple(row) for row in kept.history.tolist()]
-            self._seconds += self._rows[-1][4]
-        self._point = point
+            point = kept.point
+            self._track.restore(point, kept.best, kept.history)
+            self._seconds += self._track.rows[-1][4]
         self._guarded.step = self.done + 1
         self._progress.moved(self.done, point.loss, point.gradient_norm)
         return point
 
     def _accept(self, point: Iterate) -> None:
-        before = self._point
-        moved = 0.0 if before is None else length(point.x - before.x)
-        self._point = point
-        self._rows.append((len(self._rows), point.loss, point.gradient_norm, moved, self._elapsed()))
-        if self._best is None or point.loss < self._best.loss:
-            self._best = point
+        self._track.add(point, self._elapsed())
         self._guarded.step = self.done + 1
         now = time.monotonic()
         if self._plan.view is not None and now - self._seen > _VIEW_EVERY:
@@ -362,7 +351,7 @@ class Optimization:
         if self._plan.callback is not None:
             self._plan.callback(self)
         if self.done >= self.steps:
-            raise _EnoughError
+            raise EnoughError
 
     def _elapsed(self) -> float:
         return self._seconds + time.perf_counter() - self._since
@@ -377,17 +366,27 @@ class Optimization:
         self._since = time.perf_counter()
         self.status = "running"
         self._progress.changed()
+        if self._renew():
+            raise ChangedError
+
+    def _renew(self) -> bool:
+        """Whether the run gives another loss than before; then that is the loss from now on."""
+        found = self._track.renew(self._guarded.evaluate)
+        self.changed = found or self.changed
+        if found:
+            self._progress.note(found)
+        return bool(found)
 
     def _leave(self) -> None:
         """Puts the best parameters into the fields, the file and the view."""
-        if self._best is not None:
-            self._put(self._best)
+        if self._track.best is not None:
+            self._put(self._track.best)
             self._write()
             self._show()
 
     def _show(self) -> None:
-        if self._plan.view is not None and self._best is not None:
-            self._put(self._best)
+        if self._plan.view is not None and self._track.best is not None:
+            self._put(self._track.best)
             self._plan.view.update()
 
     def _put(self, point: Iterate) -> None:
@@ -395,5 +394,6 @@ class Optimization:
             self._work_here.give(lambda: self._guarded.put(point.x))
 
     def _write(self) -> None:
-        if self._plan.file is not None and self._point is not None and self._best is not None:
-            self._plan.file.write(KeptState(self._point, self._best, self.history))
+        point, best = self._track.point, self._track.best
+        if self._plan.file is not None and point is not None and best is not None:
+            self._plan.file.write(KeptState(point, best, self.history))

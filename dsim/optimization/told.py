@@ -22,6 +22,7 @@ class Steered(Protocol):
     steps: int
     error: BaseException | None
     replaces: str
+    changed: str
 
     @property
     def done(self) -> int:
@@ -90,9 +91,9 @@ def curves(history: np.ndarray) -> str:
 
 
 def notes(steered: Steered) -> str:
-    """What it has stopped, warnings of the run, and the error with which it has failed."""
+    """What it has stopped, what has changed, warnings of the run, and the error with which it has failed."""
     error = steered.error if steered.status == "failed" else None
-    texts = [steered.replaces] if steered.replaces else []
+    texts = [each for each in (steered.replaces, steered.changed) if each]
     texts += [render([d]) for d in steered.heard.values() if isinstance(d, Diagnostic)]
     if error is not None:
         texts.append("".join(error_lines(error)))
