@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Container
 
 from dsim.frontend.frames.frame import Frame
 from dsim.frontend.frames.scope import LIVE, hidden, readable
 from dsim.frontend.values import advice
-from dsim.frontend.values.emit import Emitter
+from dsim.frontend.values.emit import Emitter, limits
 from dsim.frontend.values.structure import fits, labels, rebuilt, same, scalars
 from dsim.frontend.values.values import (
     POISON,
@@ -54,16 +54,18 @@ def fork(
     then: Callable[[], None],
     orelse: Callable[[], None],
     needed: frozenset[str] | None = None,
+    in_both: Callable[[], Container[str]] = tuple,
 ) -> None:
     """Branches on `cond`; afterwards the locals hold the values of the branch taken.
 
-    `needed` names the locals that are used later (None: any may be).
+    `needed` names the locals that are used later (None: any may be), `in_both` those that both branches
+    assign: they remain where `cond` is known, and only one branch is lowered.
     """
     known = cond.value if isinstance(cond, Const) else cond
     if isinstance(known, bool):
         outer = dict(f.scope.values)
         (then if known else orelse)()
-        f.scope.close(outer, _ONE_BRANCH)
+        f.scope.close(outer, _ONE_BRANCH, in_both())
         return
     assert not isinstance(cond, bool)
     before = dict(f.scope.values)
@@ -154,14 +156,22 @@ def join(e: Emitter, name: str, va: Value, vb: Value, sides: tuple[Side, Side], 
 
 
 def _type(e: Emitter, a: Scalar, b: Scalar) -> ScalarType:
-    """The common type of `a` and `b`: an untyped number takes that of the other."""
+    """The common type of `a` and `b`: an untyped number takes that of the other, if this holds it."""
     for open_, other in ((a, b), (b, a)):
         if is_open(open_) and not is_open(other):
             to = e.type_of(other)
-            fits = to.is_float or kind_of(open_) is not float
-            negative = to.kind == "uint" and e.is_known(open_, operator.lt, 0)
-            return to if fits and not negative else e.by_value((a, b))
+            return to if _holds(e, to, open_) else e.by_value((a, b))
     return e.by_value((a, b))
+
+
+def _holds(e: Emitter, to: ScalarType, number: Scalar) -> bool:
+    """Whether `to` holds an untyped number: a float rounds it, an integer or a truth value would change it."""
+    if to.is_float:
+        return True
+    if not to.is_integer or kind_of(number) is float:
+        return kind_of(number) is bool
+    low, high = limits(to)
+    return not (e.is_known(number, operator.lt, low) or e.is_known(number, operator.gt, high))
 
 
 def zeros(value: Value) -> Value:

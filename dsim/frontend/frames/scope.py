@@ -7,6 +7,7 @@ been left), ``#draws`` (how many random numbers this iteration has drawn).
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass, field
 
 from dsim.diagnostics import Span
@@ -54,16 +55,20 @@ class Scope:
         """The user's names."""
         return [name for name in self.values if not hidden(name)]
 
-    def close(self, outer: dict[str, Value], reason: str) -> dict[str, Value]:
-        """Returns to the names of `outer`, with their present values; the others end for `reason`."""
+    def close(self, outer: dict[str, Value], reason: str, kept: Container[str] = ()) -> dict[str, Value]:
+        """Returns to the names of `outer`, with their present values, and those `kept`.
+
+        The others end for `reason`.
+        """
         inner = self.values
-        for name in inner:
-            if name not in outer and not hidden(name):
-                self.gone[name] = reason
         self.values = {name: inner.get(name, value) for name, value in outer.items()}
         for name, value in inner.items():
-            if hidden(name) and name not in outer:
+            if name in outer:
+                continue
+            if hidden(name) or name in kept:
                 self.values[name] = value
+            else:
+                self.gone[name] = reason
         return inner
 
     def bind(self, name: str, value: Value, span: Span | None = None) -> None:

@@ -229,7 +229,11 @@ def _if(f: Frame, s: ast.If, needed: frozenset[str] | None, rest: Sequence[ast.s
         run(f, then if test else orelse, needed)
         return
     cond, stopped = truth(f, s.test), f.emit.stopped
-    fork(f, cond, lambda: run(f, then, needed), lambda: run(f, orelse, needed), needed)
+
+    def in_both() -> set[str]:
+        return {*exits.assigned(s.body)}.intersection(exits.assigned(s.orelse))
+
+    fork(f, cond, lambda: run(f, then, needed), lambda: run(f, orelse, needed), needed, in_both)
     f.emit.stopped = stopped  # also where the condition is known, and there is no block of its own
 
 

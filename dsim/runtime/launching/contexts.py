@@ -309,6 +309,14 @@ class Context:
         """Whether what is launched now may be launched once more, with the same numbers from Python."""
         return self.outer is not None and self.outer.launches_again
 
+    @property
+    def blocks_of_loop(self) -> dict[Field, list[Any]] | None:
+        """The free memory for saved values of tapes in a step that runs again; None outside of steps.
+
+        A log has the launches that fill this memory: what is saved elsewhere must not be in it.
+        """
+        return None if self.outer is None else self.outer.blocks_of_loop
+
     def staging(self, field: Operand) -> Field:
         """A field for the numbers to be written to `field`, reused each time if launches are not repeated.
 

@@ -389,6 +389,11 @@ class LaunchRecorder(TapeRecord):
         self._policy.need(steps)
 
     @property
+    def blocks_of_loop(self) -> dict[Field, list[Any]] | None:
+        """Those of the loop that is open."""
+        return super().blocks_of_loop if self.open_loop is None else self.open_loop.log.blocks
+
+    @property
     def launches_again(self) -> bool:
         """Whether what is launched now may be launched once more: inside steps."""
         return self.open_loop is not None or super().launches_again

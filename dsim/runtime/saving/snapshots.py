@@ -83,6 +83,7 @@ class SnapshotStore:
     def __init__(self, context: Context) -> None:
         self._context: Context = weakref.proxy(context)
         self._blocks: dict[Field, list[_Block]] = {}
+        self._spares: dict[Field, list[_Block]] = {}  # where they came from
         self._idle: dict[Field, list[tuple[Field, int]]] = {}
         self.all: list[SavedRegion] = []
         self.bytes = 0
@@ -136,9 +137,17 @@ class SnapshotStore:
         """A block with a free slot; those of earlier tapes come first, with what was compiled for them."""
         blocks = self._blocks.setdefault(field, [])
         if not blocks or blocks[-1].full:
-            spare = field.operations.setdefault("spare blocks", [])
+            spare = self._spares[field] = self._spare(field)
             blocks.append(spare.pop() if spare else _Block(field, _SLOTS << len(blocks)))
         return blocks[-1]
+
+    def _spare(self, field: Field) -> list[_Block]:
+        """The free blocks: everyone's, or those of a loop whose steps run again and fill them again."""
+        outer = self._context.outer
+        of_loop = None if outer is None else outer.blocks_of_loop
+        if of_loop is None:
+            return field.operations.setdefault("spare blocks", [])
+        return of_loop.setdefault(field, [])
 
     def release(self) -> None:
         """Releases the blocks: nothing will be restored any more."""
@@ -147,8 +156,9 @@ class SnapshotStore:
         for field, blocks in self._blocks.items():
             for block in blocks:
                 block.clear()
-            field.operations["spare blocks"] += reversed(blocks)
+            self._spares[field] += reversed(blocks)
         self._blocks.clear()
+        self._spares.clear()
         self._idle.clear()
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Protocol
+from typing import Any, Protocol
 
 from dsim.runtime.fields.fields import Field
 from dsim.runtime.launching.forms import AdjointForm, Form
@@ -38,10 +38,13 @@ class StepLog:
     steps : list of tuple
         For each step its launches, and its functions with gradients of their own, each behind its launches.
         Equal steps are one tuple.
+    blocks : dict
+        By field, the free memory for saved values of tapes in these steps, which fill it again.
     """
 
     def __init__(self) -> None:
         self.steps: list[tuple[Logged, ...]] = []
+        self.blocks: dict[Field, list[Any]] = {}
         self._open: list[Logged] = []
         self._plans: dict[RecordingPlan, None] = {}
 

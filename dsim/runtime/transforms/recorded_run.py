@@ -277,6 +277,7 @@ class RecordedRun:
             }
             self.values = recording.values()
         self._batches: dict[int, TangentBatch] = {}
+        self._said: set[str] = set()
 
     @property
     def carries_tangents(self) -> bool:
@@ -292,12 +293,16 @@ class RecordedRun:
     def _at(self, state: Mapping[Field, np.ndarray]) -> Iterator[None]:
         """In the block the fields have these values, and no context is open; then all is as before."""
         everything = self._program.goes_elsewhere
-        with undone(self._program, all_derivatives=everything), silent(), overheard():
+        with undone(self._program, all_derivatives=everything), silent(), overheard() as heard:
             for f, values in state.items():
                 f.require_memory()[...] = values
                 if f.derivative:
                     f.touched = turns.current()
             yield
+        # Equations are solved here for the first time; all else was said when the run was recorded.
+        unsolved = {d.message: d for d in heard if d.code == "unsolved" and d.message not in self._said}
+        self._said.update(unsolved)
+        warn(unsolved.values())
 
     def pull(self, cotangents: Sequence[np.ndarray]) -> list[np.ndarray]:
         """The product of the transposed Jacobian with one array for each output: one for each input."""

@@ -303,3 +303,37 @@ def test_items_of_a_sequence_are_not_changed_in_place() -> None:
     assert "`row` is an item of a sequence" in refused(atomic)
     run(copied, [1.0, 2.0], 3)
     assert s.values.tolist() == [4, 7]
+
+
+def test_a_condition_that_is_known_leaves_what_both_branches_assign() -> None:
+    x = f(4)
+    many, debug = 3, False
+
+    def of_a_number():
+        if many > 2:
+            a = 1.0
+        else:
+            a = 2.0
+        x[0] = a
+
+    def of_a_flag():
+        if debug:
+            a, b = 1.0, 2.0
+        elif many == 3:
+            a = 3.0
+            b = a
+        else:
+            a = b = 4.0
+        x[0] = a + b
+
+    def of_one_alone():
+        if many > 2:
+            a = 1.0
+            b = 3.0
+        else:
+            a = 2.0
+        x[0] = a + b
+
+    assert text(of_a_number)
+    assert text(of_a_flag)
+    assert "`b` is assigned in one branch only and is not defined here" in refused(of_one_alone)

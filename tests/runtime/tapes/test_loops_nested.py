@@ -174,3 +174,50 @@ def test_a_tape_around_a_tape_with_steps():
     assert around <= 40 * STATE
     assert inside <= 7 * STATE
     np.testing.assert_allclose(found, want, rtol=1e-11)
+
+
+@pytest.mark.parametrize("steps", [1, 3])
+@pytest.mark.parametrize("around", ["forward mode", "tape", "transform"])
+def test_a_tape_in_a_step_of_an_inner_tape(around, steps):
+    """The memory in which the innermost one saves values is filled again when the steps run again."""
+    ti.init(default_fp=ti.f64)
+    x, w, innermost, inner, loss = (ti.field(ti.f64, shape=(), needs_grad=True) for _ in range(5))
+
+    @ti.kernel
+    def square():
+        x[None] = x[None] ** 2 * w[None]
+
+    @ti.kernel
+    def cubed():
+        innermost[None] += x[None] ** 3
+
+    @ti.kernel
+    def doubled():
+        inner[None] += 2 * x[None]
+
+    @ti.kernel
+    def measure():
+        loss[None] += x[None] ** 2
+
+    def run():
+        with ti.Tape(inner) as tape:
+            for _ in tape.steps(range(steps), slots=1):
+                with ti.Tape(innermost):
+                    square()
+                    cubed()
+            doubled()
+        measure()
+
+    x[None], w[None], n = 1.1, 0.7, 2**steps
+    expected = (1.1**n * 0.7 ** (n - 1)) ** 2  # its derivative by w is 2 (n - 1) / w times that
+    if around == "transform":
+        value, slope = ti.value_and_grad(run, wrt=w, out=loss)()
+    elif around == "tape":
+        with ti.Tape(loss):
+            run()
+        value, slope = loss[None], w.grad[None]
+    else:
+        with ti.FwdMode(loss, w):
+            run()
+        value, slope = loss[None], loss.dual[None]
+    np.testing.assert_allclose([value, slope], [expected, 2 * (n - 1) / 0.7 * expected], rtol=1e-12)
