@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -275,23 +276,14 @@ class Optimization:
         try:
             self._progress.begin(self.done, self.steps)
             begun = True
-            point = self._present()
-            if self.done >= self.steps:
-                raise EnoughError
-            while not self.message:
-                try:
-                    self.message = self._plan.method.run(self._guarded, point)
-                except ChangedError:
-                    point = self._present()
-            status = "finished"
+            self.message, status = self._minimised(), "finished"
         except EnoughError:
             status, self.message = "finished", f"all {self.steps:,} steps are done"
         except EndedError:
             status, self.message = "stopped", self._control.why
         except BaseException as error:  # noqa: BLE001 (shown by `wait` and below the cell)
             self._failed(error)
-            if isinstance(error, KeyboardInterrupt):
-                status = "stopped"
+            status = "stopped" if isinstance(error, KeyboardInterrupt) else status
         self._seconds = self._elapsed()
         try:
             self._leave()
@@ -308,6 +300,14 @@ class Optimization:
         finally:  # others wait for it
             WORKING.leave(self._work_here)
             self._ended.set()
+
+    def _minimised(self) -> str:
+        while True:
+            point = self._present()
+            if self.done >= self.steps:
+                raise EnoughError
+            with suppress(ChangedError):
+                return self._plan.method.run(self._guarded, point)
 
     def _failed(self, error: BaseException) -> None:
         trimmed(error)

@@ -81,7 +81,7 @@ class Track:
         self.point, self.best, self.rows = point, best, [tuple(row) for row in history.tolist()]
 
     def renew(self, evaluate: Callable[[np.ndarray], tuple[float, np.ndarray]]) -> str:
-        """Evaluates the last point and the best one again, since the user may have changed what the run reads.
+        """Evaluates the last point and the best one again: the user may have changed what the run reads.
 
         Returns
         -------

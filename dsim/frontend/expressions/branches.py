@@ -165,7 +165,7 @@ def _type(e: Emitter, a: Scalar, b: Scalar) -> ScalarType:
 
 
 def _holds(e: Emitter, to: ScalarType, number: Scalar) -> bool:
-    """Whether `to` holds an untyped number: a float rounds it, an integer or a truth value would change it."""
+    """Whether `to` holds an untyped number. A float rounds it; others would make another number of it."""
     if to.is_float:
         return True
     if not to.is_integer or kind_of(number) is float:

@@ -236,6 +236,12 @@ class Field(Storage):
         LaunchTypeError
             When the shape differs, or the array's numbers cannot be numbers of the field's type.
         """
+        if opened() and isinstance(values, np.ndarray):
+            opened()[-1].array_read(values)
+        self.set_numbers(values)
+
+    def set_numbers(self, values: Any) -> None:
+        """As `from_numpy`, for numbers that are no user's array."""
         buffer = self.require()
         array = access.given_array(self, values)
         if array.shape in (self.shape + self._columns(True), self.shape + self._columns(False)):

@@ -73,7 +73,7 @@ class Kernel(ByName):
 
     def redefine(self, new: Kernel) -> None:
         """Becomes what `new` is, for those who hold this one."""
-        self.__init__(new.function)  # type: ignore[misc]
+        self.__init__(new.function)
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         """Launches it; gives what it returns, as Python numbers.

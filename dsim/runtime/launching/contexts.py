@@ -344,6 +344,11 @@ class Context:
         if self.outer is not None:
             self.outer.array_changed(mirror)
 
+    def array_read(self, array: np.ndarray) -> None:
+        """Handles that Python sets a field to the numbers of `array`, which kernels may have written."""
+        if self.outer is not None:
+            self.outer.array_read(array)
+
     def element_read(self, field: Field) -> None:
         """Handles a read of `field` by Python: passes it on to outer contexts."""
         if self.outer is not None and self.outer.is_open:
@@ -372,6 +377,9 @@ class Stopped(Context):
 
     def array_changed(self, mirror: Field) -> None:
         """Nothing: what Python computes inside is constant, too."""
+
+    def array_read(self, array: np.ndarray) -> None:
+        """Nothing: it is constant inside, too."""
 
     def replaced(self, name: str) -> None:
         """Nothing: functions with derivatives of their own are constant inside, too."""

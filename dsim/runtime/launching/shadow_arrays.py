@@ -150,6 +150,12 @@ class Mirrors:
         axes = next((n for n in range(numbers.ndim + 1) if (*memory, n) in self._known), None)
         return self.of(numbers, axes or 0, name, function) if meets or axes is not None else None
 
+    def known(self, array: np.ndarray) -> Mirror | None:
+        """The mirror of an array that kernels had; None where none had it."""
+        memory = memory_of(array)
+        keys = ((*memory, axes) for axes in range(array.ndim + 1))
+        return next((self._known[key].mirror for key in keys if key in self._known), None)
+
     def _met(self, key: tuple[Any, ...], array: np.ndarray, entry_axes: int, name: str) -> Known:
         mirror = _taken(from_numpy(array.dtype), array.shape, entry_axes)
         mirror.require()[...] = array
@@ -191,11 +197,11 @@ class Mirrors:
         changed = ~_same(mirror.require(), array)
         opened()[-1].array_changed(mirror)
         if not (known.wrote or known.relatives) or changed.all():
-            mirror.from_numpy(array)
+            mirror.set_numbers(array)
             return
         given, where = _beside(mirror, "given", mirror.dtype), _beside(mirror, "changed", i8)
-        given.from_numpy(array)
-        where.from_numpy(changed)
+        given.set_numbers(array)
+        where.set_numbers(changed)
         opened()[-1].launch(_kept(mirror, Renew, given, where), ())
 
     @contextmanager
@@ -242,7 +248,7 @@ class Mirrors:
         finally:
             for known in wanted:
                 if known.mirror not in kept and not _equal(known.mirror.require(), known.array):
-                    known.mirror.from_numpy(known.array)
+                    known.mirror.set_numbers(known.array)
             for array, hidden, shown in before:
                 np.copyto(array, hidden, where=_same(array, shown))
 

@@ -30,6 +30,22 @@ def changed(mirror: Field) -> Diagnostic:
     return Diagnostic("cut", message, caller(), "used here", help=advice)
 
 
+def set_from(mirror: Field) -> Diagnostic:
+    """Python set a field to the numbers of an array inside a run."""
+    message = (
+        f"Python sets a field to {mirror.quoted}, a NumPy array, inside the run: its derivative is cut there"
+    )
+    return Diagnostic("cut", message, caller(), "read here", help="copy it in a kernel instead")
+
+
+def unread(mirror: Field) -> Diagnostic:
+    """A run writes an array that only Python can have read."""
+    message = (
+        f"{mirror.quoted} is a NumPy array: what Python makes of what the run writes to it has no derivative"
+    )
+    return Diagnostic("cut", message, help="pass it to a kernel that reads it, or name it in `out=`")
+
+
 def inside(form: Form, known: Recording, what: str, unused: set[Form]) -> list[Diagnostic]:
     """The places of `form` where a `what` ends; `unused` are forms whose results nobody has used yet."""
     found = returned(form, what, unused) if known.returns else []

@@ -67,6 +67,14 @@ class InputRecorder(CheckpointedLoops):
             warn([cut_messages.changed(mirror)])
         super().array_changed(mirror)
 
+    def array_read(self, array: np.ndarray) -> None:
+        """Warns that a derivative ends, where the numbers that a field is set to depend on the inputs."""
+        mirror = self.mirrors.known(array)
+        if mirror is not None and self.varies(mirror):
+            self.read |= {mirror}
+            warn([cut_messages.set_from(mirror)])
+        super().array_read(array)
+
     def differentiate_by(self, inputs: Sequence[Field]) -> None:
         """Chooses the fields."""
         self.inputs = tuple(inputs)

@@ -15,12 +15,14 @@ import numpy as np
 
 from dsim.backends.prints import silent
 from dsim.diagnostics import Diagnostic, GradientError
+from dsim.ir.nodes import Load
 from dsim.runtime.checking import runs
 from dsim.runtime.checking.replays import Recorder, undone
 from dsim.runtime.fields.fields import Field
 from dsim.runtime.fields.zeroing import zero
 from dsim.runtime.launching.contexts import Context
 from dsim.runtime.launching.shadow_arrays import Mirror, Mirrors
+from dsim.runtime.recording import cut_messages
 from dsim.runtime.recording.claims import claim
 from dsim.runtime.recording.pushforward import Pushforward
 from dsim.runtime.recording.tangent_batch import TangentBatch, chunks
@@ -180,9 +182,21 @@ class RunRecording:
         for f in () if self.program.goes_elsewhere else arrays:
             message = f"no call inside the run is given {f.quoted} itself: its derivative is 0"
             warn([Diagnostic("cut", message, help="pass that array, and no copy of it, to a kernel")])
+        for f in () if self.program.goes_elsewhere else self._unread():
+            warn([cut_messages.unread(f)])
         if opened():
             for f in {f.root for f in self.touched() if not isinstance(f, Mirror)}:
                 opened()[-1].element_read(f)
+
+    def _unread(self) -> Iterator[Field]:
+        """Arrays whose numbers depend on the inputs, and that no kernel reads after one that wrote them."""
+        asked = (leaf for leaf in (*self.wrt.leaves, *self.out.leaves) if not isinstance(leaf, Field))
+        read: set[Field | None] = {*map(self.record.mirrors.known, asked), *self.outputs, *self.record.read}
+        written: set[Field] = set()
+        for form, _ in self.program.launches:
+            read |= {f for f in written if Load in form.touching.get(f, ())}
+            written.update(f for f in form.written if isinstance(f, Mirror))
+        return (f for f in written - read if self.record.varies(f))
 
     def explain_zeros(self, inputs: Iterable[Field]) -> None:
         """Warns of those among `inputs` to which the last sweep found no path, and why there is none."""

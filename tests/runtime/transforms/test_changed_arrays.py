@@ -83,3 +83,30 @@ def test_what_changes_nothing_or_is_meant_to_be_constant_says_nothing(kernels):
         add(a)
 
     assert ds.grad(lambda: [run(), constant()], wrt=x, out=total)().tolist() == [32.0] * 3
+
+
+def test_an_array_that_python_reads_after_a_kernel_has_written_it(kernels):
+    x, total, square, add = kernels
+    y, a = ds.field(ds.f64, shape=3, needs_grad=True), np.zeros(3)
+
+    @ds.kernel
+    def sums():
+        for i in y:
+            total[None] += y[i]
+
+    def set_from():
+        square(a)
+        y.from_numpy(a)
+        add(a)
+        sums()
+
+    def copied():
+        square(a)
+        add(a.copy())
+
+    for run, said in ((set_from, "sets a field to `p`"), (copied, "makes of what the run writes")):
+        with pytest.warns(ds.GradientWarning, match=said) as heard:
+            ds.grad(run, wrt=x, out=total)()
+        assert len(heard) == 1
+        with pytest.warns(ds.GradientWarning, match=said):
+            ds.jvp(run, wrt=x, out=total, tangents=np.ones(3))
