@@ -15,7 +15,7 @@ from typing import Any
 
 from dsim.tooling.extras import require
 
-INTERRUPT_SECONDS = 2.0  # for a cell to end after its interrupt, before the kernel is killed
+INTERRUPT_SECONDS = 5.0  # for a cell to end after its interrupt, before the kernel is killed
 
 
 class Terminations:
