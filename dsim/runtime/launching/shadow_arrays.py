@@ -146,15 +146,18 @@ class Mirrors:
         if held is not None:
             return held
         numbers = array if is_known(array.dtype) else array[..., None].view(np.uint8)
-        memory = memory_of(numbers)
-        axes = next((n for n in range(numbers.ndim + 1) if (*memory, n) in self._known), None)
+        axes = self._axes(numbers)
         return self.of(numbers, axes or 0, name, function) if meets or axes is not None else None
 
     def known(self, array: np.ndarray) -> Mirror | None:
         """The mirror of an array that kernels had; None where none had it."""
+        axes = self._axes(array)
+        return None if axes is None else self._known[*memory_of(array), axes].mirror
+
+    def _axes(self, array: np.ndarray) -> int | None:
+        """How many of its axes are an element's, for the kernels that had it; None where none had it."""
         memory = memory_of(array)
-        keys = ((*memory, axes) for axes in range(array.ndim + 1))
-        return next((self._known[key].mirror for key in keys if key in self._known), None)
+        return next((n for n in range(array.ndim + 1) if (*memory, n) in self._known), None)
 
     def _met(self, key: tuple[Any, ...], array: np.ndarray, entry_axes: int, name: str) -> Known:
         mirror = _taken(from_numpy(array.dtype), array.shape, entry_axes)
