@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
 from dsim.analysis.affine import Affine
-from dsim.analysis.dependence_test import DependenceTest, apart, common, exclusive
+from dsim.analysis.dependence.dependence_test import DependenceTest, apart, common, exclusive
 from dsim.analysis.effects import Access, Effects, effects, is_write
 from dsim.analysis.symbols import Loop
 from dsim.ir.nodes import Accumulate, For, KernelIR

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from dsim.analysis.affine import Affine, constant, symbol, variables
-from dsim.analysis.dependence_test import DependenceTest
+from dsim.analysis.dependence.dependence_test import DependenceTest
+from dsim.analysis.dependence.integer_feasibility import infeasible, row
 from dsim.analysis.effects import Access, Effects, effects, never_runs
-from dsim.analysis.integer_feasibility import infeasible, row
 from dsim.analysis.interval_hull import Hulls, compiled, python
 from dsim.ir.nodes import KernelIR
 

@@ -10,7 +10,7 @@ from math import prod
 from typing import Literal, NamedTuple
 
 from dsim.analysis.affine import ZERO, Affine
-from dsim.analysis.dependence_test import DependenceTest, apart
+from dsim.analysis.dependence.dependence_test import DependenceTest, apart
 from dsim.analysis.effects import Access, Effects, effects, is_write
 from dsim.analysis.interval_hull import Box, Hulls
 from dsim.analysis.symbols import Loop

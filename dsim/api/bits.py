@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dsim.api.functions import builtin
-from dsim.runtime.fields.values import Array
+from dsim.runtime.fields.host_values.values import Array
 from dsim.runtime.state.settings import current
 
 

@@ -10,8 +10,9 @@ from dsim.frontend.expressions.matrices import METHODS
 from dsim.frontend.source.struct_types import StructTypeBase
 from dsim.frontend.values.types import MatrixType, entry_shape
 from dsim.ir.types import ScalarType, from_numpy
-from dsim.runtime.fields import layout, values
+from dsim.runtime.fields import layout
 from dsim.runtime.fields.fields import BAR, DOT, Field
+from dsim.runtime.fields.host_values import values
 from dsim.runtime.fields.ndarrays import Ndarray
 from dsim.runtime.state import settings
 

@@ -20,7 +20,7 @@ from dsim.ir import arithmetic
 from dsim.ir.primitive import host
 from dsim.ir.primitives import TABLE
 from dsim.ir.types import ScalarType
-from dsim.runtime.fields.values import Array
+from dsim.runtime.fields.host_values.values import Array
 from dsim.runtime.state import settings
 from dsim.runtime.tapes import custom
 

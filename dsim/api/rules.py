@@ -13,8 +13,8 @@ from dsim.ir.types import ScalarType, f64, u1
 from dsim.runtime.driver import rule_consistency
 from dsim.runtime.driver.programs import Program
 from dsim.runtime.fields.fields import Field
+from dsim.runtime.fields.host_values.values import Array
 from dsim.runtime.fields.structs import HostStruct
-from dsim.runtime.fields.values import Array
 from dsim.runtime.launching.forms import Form
 from dsim.runtime.state.settings import current
 

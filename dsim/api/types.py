@@ -46,9 +46,9 @@ from dsim.frontend.values.types import (
     scalar_type,
 )
 from dsim.runtime.fields.fields import Field
-from dsim.runtime.fields.host_numbers import say_wraps
+from dsim.runtime.fields.host_values.host_numbers import say_wraps
+from dsim.runtime.fields.host_values.values import Array
 from dsim.runtime.fields.ndarrays import Ndarray
-from dsim.runtime.fields.values import Array
 from dsim.runtime.state import settings
 
 template = Template

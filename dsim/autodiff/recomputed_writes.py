@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
-from dsim.analysis.flow_dependence import flow_dependences
+from dsim.analysis.dependence.flow_dependence import flow_dependences
 from dsim.ir.nodes import Accumulate, For, KernelIR, Memory, MemoryKey, Statement, Store, While
 from dsim.ir.walk import blocks, statements
 

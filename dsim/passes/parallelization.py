@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
-from dsim.analysis.independence import loop_independence
+from dsim.analysis.dependence.independence import loop_independence
 from dsim.ir.build import Builder, Names, const
 from dsim.ir.nodes import Atom, Block, For, KernelIR, Let, Statement, Var
 from dsim.ir.walk import bound_names, statements, with_blocks

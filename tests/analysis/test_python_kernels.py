@@ -7,7 +7,7 @@ from typing import Any
 
 from dsim.analysis.access_rules import overwritten
 from dsim.analysis.bounds import bounds
-from dsim.analysis.independence import loop_independence
+from dsim.analysis.dependence.independence import loop_independence
 from dsim.analysis.write_plans import write_plan
 from dsim.diagnostics import render
 from dsim.ir.nodes import For, KernelIR, Load

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from dsim.analysis.access_rules import overwritten
 from dsim.analysis.affine import Affine
 from dsim.analysis.bounds import bounds
+from dsim.analysis.dependence.independence import loop_independence
 from dsim.analysis.effects import effects
-from dsim.analysis.independence import loop_independence
 from dsim.analysis.regions import regions
 from dsim.analysis.write_plans import Plan, write_plan
 from dsim.ir.nodes import Accumulate, For, KernelIR, Load, Memory, Store

@@ -13,9 +13,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from dsim.analysis.bounds import bounds
+from dsim.analysis.dependence.independence import loop_independence
 from dsim.analysis.effects import effects
 from dsim.analysis.float_controlled_indices import has_float_controlled_indices
-from dsim.analysis.independence import loop_independence
 from dsim.autodiff import compares_final_values, expand
 from dsim.backends.cpu.compiler_threads import CompilerThreads
 from dsim.backends.cpu.launch import Launcher as CpuLauncher

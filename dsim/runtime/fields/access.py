@@ -17,10 +17,10 @@ from dsim.diagnostics import BoundsError, Diagnostic, LaunchTypeError
 from dsim.diagnostics.frames import outermost
 from dsim.diagnostics.places import caller
 from dsim.ir.types import ScalarType
-from dsim.runtime.fields import host_numbers
 from dsim.runtime.fields.brought import numbers_of
+from dsim.runtime.fields.host_values import host_numbers
+from dsim.runtime.fields.host_values.values import Array
 from dsim.runtime.fields.storage import Storage
-from dsim.runtime.fields.values import Array
 from dsim.runtime.state.notices import warn
 from dsim.runtime.state.stack import opened
 

@@ -19,7 +19,7 @@ from dsim.diagnostics.frames import outermost
 from dsim.frontend.source.struct_types import StructTypeBase, unknown_member
 from dsim.frontend.values.types import MatrixType
 from dsim.runtime.fields import access
-from dsim.runtime.fields.values import Array, Builtin
+from dsim.runtime.fields.host_values.values import Array, Builtin
 from dsim.runtime.state.settings import default_type
 
 RESERVED = ("keys", "items", "to_dict")  # attributes of structs, unless members are called so

@@ -30,8 +30,8 @@ from dsim.frontend.values.values import describe_shape
 from dsim.ir.types import ScalarType
 from dsim.runtime.driver import pipeline
 from dsim.runtime.fields import access
+from dsim.runtime.fields.host_values.values import Array
 from dsim.runtime.fields.structs import HostStruct, described, members_of, struct_of
-from dsim.runtime.fields.values import Array
 from dsim.runtime.kernels.array_launch import ArrayLaunch
 from dsim.runtime.kernels.field_arguments import FieldArguments
 from dsim.runtime.launching.faults import raised

@@ -10,10 +10,10 @@ from scipy.sparse.linalg import LinearOperator
 
 from dsim.diagnostics.frames import outermost
 from dsim.runtime.state.references import uncopied
-from dsim.runtime.transforms.compression import Compression, compressed
 from dsim.runtime.transforms.given_numbers import numbers
 from dsim.runtime.transforms.recorded_run import RecordedRun
 from dsim.runtime.transforms.selection import Selection
+from dsim.runtime.transforms.sparse.compression import Compression, compressed
 
 
 class Linearization(LinearOperator):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dsim as ds
-from dsim.runtime.transforms import compression
+from dsim.runtime.transforms.sparse import compression
 
 pytestmark = pytest.mark.slow
 

@@ -5,7 +5,7 @@ import pytest
 from scipy.sparse.linalg import spsolve
 
 import dsim as ti
-from tests.runtime.transforms.sparse_programs import grid, sheet
+from tests.runtime.transforms.sparse.sparse_programs import grid, sheet
 
 
 @pytest.fixture(autouse=True)

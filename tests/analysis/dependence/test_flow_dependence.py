@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dsim.analysis.flow_dependence import flow_dependences
+from dsim.analysis.dependence.flow_dependence import flow_dependences
 from dsim.ir.nodes import Block, For, KernelIR, Statement
 from dsim.ir.types import i32
 from dsim.ir.walk import with_blocks

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dsim.analysis.dependence_test import DependenceTest
-from dsim.analysis.independence import Verdict, loop_independence
+from dsim.analysis.dependence.dependence_test import DependenceTest
+from dsim.analysis.dependence.independence import Verdict, loop_independence
 from dsim.analysis.write_plans import write_plan
 from dsim.diagnostics import render
 from dsim.ir.nodes import For, KernelIR

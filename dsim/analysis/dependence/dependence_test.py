@@ -10,8 +10,8 @@ from dataclasses import replace
 from math import gcd
 
 from dsim.analysis.affine import Affine, symbol, variables
+from dsim.analysis.dependence.integer_feasibility import Row, infeasible, row
 from dsim.analysis.effects import Access, Effects, is_write, never_runs
-from dsim.analysis.integer_feasibility import Row, infeasible, row
 from dsim.analysis.symbols import INFINITY, Loop
 
 _DISTANCE = "<"  # the distance in trips between the two accesses; no variable has this name

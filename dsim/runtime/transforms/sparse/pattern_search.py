@@ -12,10 +12,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dsim.runtime.transforms.block_tree import BlockTree, Refinement
-from dsim.runtime.transforms.colouring import coloured, longest_rows
-from dsim.runtime.transforms.counted_products import Products, ProductSide
-from dsim.runtime.transforms.sparsity_pattern import Pattern
+from dsim.runtime.transforms.sparse.block_tree import BlockTree, Refinement
+from dsim.runtime.transforms.sparse.colouring import coloured, longest_rows
+from dsim.runtime.transforms.sparse.counted_products import Products, ProductSide
+from dsim.runtime.transforms.sparse.sparsity_pattern import Pattern
 
 _FEW = 32  # columns that are probed one by one
 _FIRST = 16  # blocks of the first level that is probed

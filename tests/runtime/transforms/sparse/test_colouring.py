@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy.sparse import coo_array, csr_array, diags_array, eye_array, kron, random_array
 
-from dsim.runtime.transforms.block_tree import BlockTree, Refinement
-from dsim.runtime.transforms.colouring import coloured, longest_rows, number_of, separated
-from dsim.runtime.transforms.sparsity_pattern import Pattern
-from dsim.runtime.transforms.star_colouring import sources, star_coloured
+from dsim.runtime.transforms.sparse.block_tree import BlockTree, Refinement
+from dsim.runtime.transforms.sparse.colouring import coloured, longest_rows, number_of, separated
+from dsim.runtime.transforms.sparse.sparsity_pattern import Pattern
+from dsim.runtime.transforms.sparse.star_colouring import sources, star_coloured
 
 
 def pattern_of(matrix):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
-from dsim.analysis.dependence_test import DependenceTest, apart, common
+from dsim.analysis.dependence.dependence_test import DependenceTest, apart, common
 from dsim.analysis.effects import Access, Effects, effects, is_write
 from dsim.analysis.symbols import Loop
 from dsim.ir.nodes import For, KernelIR

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
 
-from dsim.analysis.dependence_test import DependenceTest, apart
+from dsim.analysis.dependence.dependence_test import DependenceTest, apart
 from dsim.analysis.effects import Access, Effects, effects, is_write, shown
 from dsim.analysis.reductions import Reductions
 from dsim.analysis.symbols import Loop

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dsim.runtime.transforms.sparsity_pattern import Pattern
+from dsim.runtime.transforms.sparse.sparsity_pattern import Pattern
 
 _COLOURINGS = 6
 _ROUNDS, _TRIALS = 8, 256  # of random lattices

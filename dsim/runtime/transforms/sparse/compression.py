@@ -14,12 +14,12 @@ from scipy.sparse.linalg import LinearOperator
 
 from dsim.diagnostics import Diagnostic, GradientError
 from dsim.runtime.fields.fields import kind_of
-from dsim.runtime.transforms.colouring import Split, number_of, separated
-from dsim.runtime.transforms.counted_products import Products, ProductSide
-from dsim.runtime.transforms.pattern_search import found_pattern
 from dsim.runtime.transforms.selection import Selection
-from dsim.runtime.transforms.sparsity_pattern import Pattern
-from dsim.runtime.transforms.star_colouring import sources, star_coloured
+from dsim.runtime.transforms.sparse.colouring import Split, number_of, separated
+from dsim.runtime.transforms.sparse.counted_products import Products, ProductSide
+from dsim.runtime.transforms.sparse.pattern_search import found_pattern
+from dsim.runtime.transforms.sparse.sparsity_pattern import Pattern
+from dsim.runtime.transforms.sparse.star_colouring import sources, star_coloured
 
 _TRIALS = 3
 _ROUNDING = 64.0  # by how many units in the last place products may differ

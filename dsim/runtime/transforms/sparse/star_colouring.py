@@ -12,8 +12,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from dsim.runtime.transforms.colouring import coloured, number_of
-from dsim.runtime.transforms.sparsity_pattern import Pattern
+from dsim.runtime.transforms.sparse.colouring import coloured, number_of
+from dsim.runtime.transforms.sparse.sparsity_pattern import Pattern
 
 
 def star_coloured(pattern: Pattern, shapes: Sequence[tuple[int, ...]]) -> np.ndarray:

@@ -7,7 +7,7 @@ from scipy.sparse import random_array
 import dsim as ti
 from dsim.runtime.transforms.functions import linearized_gradient
 from tests.runtime.transforms.programs import oscillators
-from tests.runtime.transforms.sparse_programs import assert_found, grid, line, sheet
+from tests.runtime.transforms.sparse.sparse_programs import assert_found, grid, line, sheet
 
 
 @pytest.fixture(autouse=True)

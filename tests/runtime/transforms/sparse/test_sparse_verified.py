@@ -9,10 +9,10 @@ from scipy.sparse.linalg import LinearOperator
 
 import dsim as ti
 from dsim.diagnostics import GradientError
-from dsim.runtime.transforms.compression import compressed
 from dsim.runtime.transforms.functions import linearized_gradient
 from dsim.runtime.transforms.selection import Selection
-from tests.runtime.transforms.sparse_programs import assert_found, grid, line, sheet
+from dsim.runtime.transforms.sparse.compression import compressed
+from tests.runtime.transforms.sparse.sparse_programs import assert_found, grid, line, sheet
 
 
 @pytest.fixture(autouse=True)

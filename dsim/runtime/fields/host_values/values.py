@@ -14,8 +14,8 @@ import numpy as np
 
 from dsim.diagnostics.frames import outermost, trimmed
 from dsim.ir.types import ScalarType, from_numpy
-from dsim.runtime.fields import host_numbers
-from dsim.runtime.fields.entrywise import Entrywise
+from dsim.runtime.fields.host_values import host_numbers
+from dsim.runtime.fields.host_values.entrywise import Entrywise
 from dsim.runtime.state.settings import default_type
 
 
