@@ -11,7 +11,7 @@ from dsim.passes.parallelization import parallel
 from tests.autodiff.inplace import Buffers, Case
 from tests.autodiff.random_kernels import InPlace, N, X, Y, in_single
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("quick_code")]
 
 
 def state(seed: int) -> Buffers:

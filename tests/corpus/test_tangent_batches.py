@@ -14,9 +14,10 @@ from dsim.runtime.state import randomness
 from tests.corpus.matrix import in_f64, parts
 from tests.corpus.program import PROGRAMS
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:warning:dsim.DsimWarning", "ignore:warning:dsim.GradientWarning"
-)
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:warning:dsim.DsimWarning", "ignore:warning:dsim.GradientWarning"),
+    pytest.mark.usefixtures("quick_code"),
+]
 
 COUNT = 2
 
@@ -31,7 +32,6 @@ def test_first_derivatives(name):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", list(PROGRAMS)[::8])
-@pytest.mark.usefixtures("quick_code")
 def test_second_derivatives(name):
     trial = in_f64(name)
     inputs = [cell.field for cell in trial.make.inputs]

@@ -13,6 +13,8 @@ from tests.fuzz.program import Program
 from tests.fuzz.running import run
 from tests.fuzz.trial import Outcome, Trial, WrongNumberError
 
+pytestmark = pytest.mark.usefixtures("quick_code")
+
 PROGRAMS = 200  # within which each fault must be found
 
 # A row of the table, and what each of its derivatives is said to be.

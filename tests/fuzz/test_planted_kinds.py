@@ -20,6 +20,8 @@ from dsim.runtime.launching.forms import Form
 from tests.fuzz.running import KINDS, run
 from tests.fuzz.trial import WrongNumberError
 
+pytestmark = pytest.mark.usefixtures("quick_code")
+
 PROGRAMS = 40  # within which each fault must be found
 
 Patch = pytest.MonkeyPatch

@@ -17,6 +17,8 @@ from tests.fuzz.programs import programs
 from tests.fuzz.running import CELL, SHOWN, run
 from tests.fuzz.trial import Trial, WrongNumberError
 
+pytestmark = pytest.mark.usefixtures("quick_code")
+
 STEP = 1e-6
 PROGRAMS = 60  # within which each planted fault must be found
 

@@ -20,6 +20,8 @@ from dsim.passes.simplify import finish, simplify
 from tests.building import Building
 from tests.passes import agreement
 
+pytestmark = pytest.mark.usefixtures("quick_code")
+
 HOLDS = {
     "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge,
     "eq": operator.eq, "ne": operator.ne,

@@ -19,6 +19,8 @@ from dsim.passes.simplify import finish, simplify
 from tests.building import Building
 from tests.passes import agreement
 
+pytestmark = pytest.mark.usefixtures("quick_code")
+
 
 def agree(kernel: KernelIR, *args: object) -> KernelIR:
     """The kernel cut, after a comparison of what it computes."""

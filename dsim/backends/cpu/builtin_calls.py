@@ -78,7 +78,7 @@ def _caller() -> tuple[MachineCode, int]:
     CPython reads the definition also when it frees a function, at its end after it has freed what modules
     hold: so this memory is never given back.
     """
-    made = MachineCode(_TEXT, {}, images.QUICK)
+    made = MachineCode(_TEXT, {}, images.AS_IT_STANDS)
     definition: Any = _Definition(b"launch", made.entry, _O, None)
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(definition))
     return made, ctypes.addressof(definition)

@@ -34,6 +34,7 @@ from dsim.backends.cpu.disk_cache import DiskCache
 _config: Any = numba.config  # type: ignore[attr-defined]
 SPEED = 2  # optimisation level
 QUICK = 1  # of code that runs a few times only
+AS_IT_STANDS = 0  # of code of which there is little
 
 
 def loaded(text: str, level: int, cache: DiskCache) -> bytes | None:
@@ -60,7 +61,7 @@ def prepare() -> None:
     Numba makes the description of the processor under two locks, which two threads would take in different
     orders.
     """
-    _described(target_options(SPEED))
+    _described(SPEED)
     _versions()
     _unlocked()
 
@@ -156,10 +157,10 @@ def forget_targets() -> None:
 
 
 def _target(level: int) -> CodeTarget:
-    options = target_options(level)
-    described = _described(options)
+    described = _described(level)
     target = _TARGETS.made.get(described)
     if target is None:
+        options = target_options(level)
         machine = llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(**options)
         target = _TARGETS.made[described] = CodeTarget(machine, str(_codegen()._data_layout), described)
     return target
@@ -177,10 +178,15 @@ def _numbas_options() -> Mapping[str, Any]:
     return options
 
 
-def _described(options: Mapping[str, Any]) -> str:
-    """A target machine of these options, in words."""
-    svml = _config.USING_SVML  # then Numba has told LLVM to use its vector functions
-    return repr((llvm.get_process_triple(), _codegen()._data_layout, sorted(options.items()), svml))
+def _described(level: int) -> str:
+    """The target machine for code of an optimisation level, in words."""
+    return _in_words(level, _config.USING_SVML)  # then Numba has told LLVM to use its vector functions
+
+
+@cache
+def _in_words(level: int, svml: bool) -> str:
+    options = sorted(target_options(level).items())
+    return repr((llvm.get_process_triple(), _codegen()._data_layout, options, svml))
 
 
 @cache
@@ -195,7 +201,7 @@ def _codegen() -> JITCPUCodegen:
 def _key(text: str, level: int) -> bytes:
     """A hash of all that the object file of a module follows from."""
     found = hashlib.blake2b(digest_size=20)
-    for part in (_versions(), _described(target_options(level)), str(level), text):
+    for part in (_versions(), _described(level), str(level), text):
         content = part.encode()
         found.update(len(content).to_bytes(8, "little") + content)
     return found.digest()

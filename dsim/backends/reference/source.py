@@ -152,22 +152,28 @@ def _fitting(memory: Memory, array: np.ndarray) -> np.ndarray:
     return array
 
 
-def _namespace(written: PythonText, counted: bool) -> dict[str, Any]:
-    functions = {n: f for n, f in vars(arithmetic).items() if callable(f)}
-    scalars = {t.name: t.numpy.type for t in ALL}
-    namespace: dict[str, Any] = {**functions, **scalars, "np": np, "zeros": _zeros}
-    namespace["print"] = _print
-    tree = ast.parse(written.body)
-    if counted:
-        tree = _Counted().visit(tree)
-    # optimize=0: the kernel's asserts stay, whatever Python's own flags are
-    exec(compile(tree, _FILE, "exec", optimize=0), namespace)
-    return namespace
-
-
 def _print(*parts: Any, **how: Any) -> None:
     if not is_silent():
         print(*parts, **how)  # noqa: T201 (that is what the kernel does)
+
+
+_BASE: dict[str, Any] = {
+    **{name: f for name, f in vars(arithmetic).items() if callable(f)},
+    **{t.name: t.numpy.type for t in ALL},
+    "np": np,
+    "zeros": _zeros,
+    "print": _print,
+}
+
+
+def _namespace(written: PythonText, counted: bool) -> dict[str, Any]:
+    namespace = dict(_BASE)
+    text: str | ast.Module = written.body
+    if counted:
+        text = _Counted().visit(ast.parse(written.body))
+    # optimize=0: the kernel's asserts stay, whatever Python's own flags are
+    exec(compile(text, _FILE, "exec", optimize=0), namespace)
+    return namespace
 
 
 _TRIP = "#trip"  # no kernel has such a name

@@ -19,6 +19,8 @@ from tests.building import Building
 from tests.passes.agreement import agree
 from tests.passes.rerolling.layers import Layer
 
+pytestmark = pytest.mark.usefixtures("quick_code")
+
 N = 9  # columns of most matrices here
 
 

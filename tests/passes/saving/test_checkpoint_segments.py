@@ -284,7 +284,6 @@ def test_so_is_the_tangent_of_a_gradient(build, backend: str, cut: list[KernelIR
 
 
 @pytest.mark.parametrize("build", [p for p in PROGRAMS if p not in REWRITTEN], ids=lambda f: f.__name__)
-@pytest.mark.usefixtures("quick_code")
 def test_so_is_the_gradient_of_a_gradient(build, cut: list[KernelIR]) -> None:
     whole = World(build, LOOP_MEMORY, "cpu").reverse_over_reverse()
     assert any(np.any(g != 0) for g in whole)

@@ -238,7 +238,6 @@ def test_undo_logs_give_what_copies_give(build, backend, logs, monkeypatch) -> N
     ],
     ids=lambda f: f if isinstance(f, str) else f.__name__,
 )
-@pytest.mark.usefixtures("quick_code")
 def test_so_do_second_derivatives(build, what, logs, monkeypatch) -> None:
     wanted = by_copies(monkeypatch, build, "cpu", what)
     assert any(np.any(g != 0) for g in wanted)

@@ -9,6 +9,7 @@ from tests.corpus.matrix import REALS
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.usefixtures("quick_code"),
     # Some programs have loops that cannot be parallel, and dsim says so.
     pytest.mark.filterwarnings("ignore:warning.serial:dsim.DsimWarning"),
 ]
@@ -49,7 +50,6 @@ def test_values_and_derivatives(name, real, grid):
     FOUND.update(corpus.forms(corpus.check(name, real, grid)))
 
 
-@pytest.mark.usefixtures("quick_code")
 @pytest.mark.filterwarnings("ignore:warning.unreached:dsim.GradientWarning")
 @pytest.mark.parametrize("name", SECOND)
 def test_second_derivatives(name):

@@ -14,6 +14,8 @@ from tests.backends.llvm.grid.launching import GRIDS, Buffers, Grid, alone, laun
 from tests.backends.llvm.grid.on_cpu import Change
 from tests.building import Building, marked_parallel
 
+pytestmark = pytest.mark.usefixtures("quick_code")
+
 N = 5003
 LARGEST = Grid(1024, 1024)  # so that each step of both kernels adds something
 BARRIER = "call void @dsim_barrier(ptr %barrier)\n"
