@@ -82,14 +82,14 @@ class EquationSystem:
     def again(self) -> EquationSystem:
         """The same equations, for another solution."""
         made = EquationSystem(self.name, self._residual, self.result, self.unknown, self.wrt, self._solver)
-        made._known, made.adjoint = self._pattern(), self.adjoint
+        made._known, made.adjoint = self._known_equations(), self.adjoint
         return made
 
-    def _pattern(self) -> Any:
-        from dsim.runtime.transforms.linear_solves import KnownPattern  # noqa: PLC0415 (SciPy takes long)
+    def _known_equations(self) -> Any:
+        from dsim.runtime.transforms.linear_solves import KnownEquations  # noqa: PLC0415 (SciPy takes long)
 
         if self._known is None:
-            self._known = KnownPattern()
+            self._known = KnownEquations()
         return self._known
 
     def compute(self) -> None:
@@ -281,7 +281,7 @@ class EquationSystem:
 
         recording = self._recording(self.unknown)
         matrix = Linearization(RecordedRun(recording, self.compute), recording.wrt, recording.out)
-        equations = LinearEquations(matrix, self._solver, self.name, self._pattern())
+        equations = LinearEquations(matrix, self._solver, self.name, self._known_equations())
         left = recording.out.joined([matrix.value[f] for f in self.result], np.float64)
         self._check(equations, left, recording)
         to, of = (recording.out, recording.wrt) if transposed else (recording.wrt, recording.out)

@@ -118,8 +118,9 @@ def implicit(
     solver : {"auto", "direct", "sparse", "gmres", "cg", "bicgstab"} or callable
         How linear equations with the Jacobian of the residual are solved: ``"direct"`` factorises its dense
         matrix, ``"sparse"`` its sparse one, ``"cg"`` is for symmetric positive definite ones; ``"auto"`` is
-        direct up to 400 unknowns, then GMRES. A callable gets a linear operator of SciPy and the right-hand
-        side, and returns the solution.
+        direct up to 400 unknowns; with more it is GMRES, or sparse where that has not converged after ten
+        restarts. A callable gets a linear operator of SciPy and the right-hand side, and returns the
+        solution.
 
     Raises
     ------

@@ -14,19 +14,29 @@ from scipy.sparse.linalg import LinearOperator, bicgstab, cg, gmres, splu
 from dsim.diagnostics import Diagnostic, GradientError
 
 _DENSE = 400  # unknowns up to which "auto" factorises the dense matrix
+_RESTARTS = 10  # of GMRES in "auto", before the sparse matrix is factorised
 _REFINEMENTS = 10  # at most, of a solution that is not exact enough
 _ITERATIVE = {"gmres": gmres, "cg": cg, "bicgstab": bicgstab}
 _NAMES = ("auto", "direct", "sparse", *_ITERATIVE)
 
 
-class KnownPattern:
-    """Where the Jacobian of equations had entries at the solutions so far: it has them there at the next one.
+class KnownEquations:
+    """What earlier solutions of the same equations say of the next one.
 
-    A pattern that has become wrong is noticed, and costs a search (`compression.py`).
+    Where the Jacobian had entries it has them again. A pattern that has become wrong is noticed, and costs a
+    search (`compression.py`).
+
+    Attributes
+    ----------
+    entries : csr_array or None
+        Ones where it had entries.
+    stalls : bool
+        Whether GMRES has not converged.
     """
 
     def __init__(self) -> None:
         self.entries: csr_array | None = None
+        self.stalls = False
 
     def learn(self, matrix: csr_array) -> None:
         """Adds the entries of `matrix`, or forgets the others where these outnumber its own."""
@@ -52,12 +62,12 @@ class LinearEquations:
         See `implicit`.
     name : str
         Of the function whose derivative is computed, for messages.
-    pattern : KnownPattern
-        Of equal equations before.
+    known : KnownEquations
+        From equal equations before.
     """
 
-    def __init__(self, matrix: Any, solver: Any, name: str, pattern: KnownPattern) -> None:
-        self._matrix, self._solver, self._name, self._pattern = matrix, solver, name, pattern
+    def __init__(self, matrix: Any, solver: Any, name: str, known: KnownEquations) -> None:
+        self._matrix, self._solver, self._name, self._known = matrix, solver, name, known
         self._factors: Callable[[np.ndarray, bool], np.ndarray] | None = None
 
     def solve(self, right: np.ndarray, transposed: bool) -> np.ndarray:
@@ -101,7 +111,8 @@ class LinearEquations:
         return max(100 * eps, 1e-10), 10 * eps**0.5
 
     def _factorises(self, size: int) -> bool:
-        return self._solver in ("direct", "sparse") or (self._solver == "auto" and size <= _DENSE)
+        direct = size <= _DENSE or self._known.stalls
+        return self._solver in ("direct", "sparse") or (self._solver == "auto" and direct)
 
     def _solved(self, operator: LinearOperator, right: np.ndarray, transposed: bool) -> np.ndarray:
         solver = self._solver
@@ -115,11 +126,17 @@ class LinearEquations:
             )
         if self._factorises(right.size):
             if self._factors is None:
-                self._factors = self._sparse() if solver == "sparse" else self._dense()
+                sparse = solver == "sparse" or (solver == "auto" and right.size > _DENSE)
+                self._factors = self._sparse() if sparse else self._dense()
             return self._factors(right, transposed)
         method = _ITERATIVE["gmres" if solver == "auto" else solver]
         tolerance = max(1e-12, 10 * float(np.finfo(self._matrix.dtype).eps))
-        return method(operator, right, rtol=tolerance, maxiter=10 * right.size)[0]
+        most = _RESTARTS if solver == "auto" else 10 * right.size
+        found, unfinished = method(operator, right, rtol=tolerance, maxiter=most)
+        if not (unfinished and solver == "auto"):
+            return found
+        self._known.stalls = True
+        return self._solved(operator, right, transposed)
 
     def _returned(self, found: Any, right: np.ndarray) -> np.ndarray:
         try:
@@ -144,8 +161,8 @@ class LinearEquations:
         return lambda right, transposed: lu_solve(factors, right, trans=int(transposed))
 
     def _sparse(self) -> Callable[[np.ndarray, bool], np.ndarray]:
-        matrix = self._matrix.sparse(self._pattern.for_shape(self._matrix.shape))
-        self._pattern.learn(matrix)
+        matrix = self._matrix.sparse(self._known.for_shape(self._matrix.shape))
+        self._known.learn(matrix)
         try:
             factors = splu(matrix.tocsc().astype(np.float64))
         except RuntimeError as wrong:  # a singular matrix

@@ -1,9 +1,13 @@
 """Linear equations of `implicit` that a solver does not solve at once, and solutions that are none."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
+from scipy.sparse.linalg import gmres, splu
 
 import dsim as ti
+from dsim.runtime.transforms import linear_solves
 from tests.runtime.transforms.solutions import numbers
 
 TRANSFORMS = {
@@ -72,3 +76,38 @@ def test_a_function_that_stops_early_gets_a_warning_from_every_transform(how, dt
     with pytest.warns(ti.GradientWarning, match="stopped before its residual was 0") as heard:
         np.testing.assert_allclose(TRANSFORMS[how](root, k, u), 1 / (3 * at**2), rtol=1e-5)
     assert len(heard) == 1
+
+
+@pytest.mark.parametrize("far", [10.0, 0.0], ids=["near a diagonal", "Laplacian"])
+def test_auto_factorises_the_sparse_matrix_where_gmres_does_not_converge(far, monkeypatch):
+    ti.init(default_fp=ti.f64)
+    n = 450
+    u, k, r = (ti.field(ti.f64, shape=n, needs_grad=True) for _ in range(3))
+    matrix = (2 + far) * np.eye(n) - np.eye(n, k=1) - np.eye(n, k=-1)
+
+    @ti.kernel
+    def residual():
+        for i in u:
+            r[i] = (2 + far) * u[i] - k[i]
+            if i > 0:
+                r[i] -= u[i - 1]
+            if i < n - 1:
+                r[i] -= u[i + 1]
+
+    @ti.implicit(residual=(residual, r), unknown=u, wrt=k)
+    def solve():
+        u.from_numpy(np.linalg.solve(matrix, k.to_numpy()))
+
+    counts = Counter()
+    monkeypatch.setattr(linear_solves, "splu", lambda a: counts.update(["splu"]) or splu(a))
+    counted = lambda *a, **named: counts.update(["gmres"]) or gmres(*a, **named)  # noqa: E731
+    monkeypatch.setitem(linear_solves._ITERATIVE, "gmres", counted)
+    k.fill(1.0)
+    u_bar = np.cos(np.arange(n))
+    _, pull = ti.vjp(solve, wrt=k, out=u)
+    for factor in (1.0, 2.0):
+        np.testing.assert_allclose(pull(factor * u_bar), np.linalg.solve(matrix, factor * u_bar), rtol=1e-6)
+    if far:
+        assert not counts["splu"]
+    else:
+        assert counts == {"gmres": 1, "splu": 2}  # the second time it is known that GMRES stalls
