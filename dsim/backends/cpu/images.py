@@ -24,14 +24,16 @@ import llvmlite
 import llvmlite.binding as llvm
 import numba
 from llvmlite.binding import ffi
-from numba.core.codegen import JITCPUCodegen
-from numba.core.registry import cpu_target
+from numba import _helperlib
+from numba.core.codegen import JITCPUCodegen, initialize_llvm
+from numba.core.intrinsics import INTR_MATH
 
 from dsim._version import __version__
 from dsim.backends import llvm_passes
 from dsim.backends.cpu.disk_cache import DiskCache
 
 _config: Any = numba.config  # type: ignore[attr-defined]
+_functions_of_c: dict[str, int] = _helperlib.c_helpers  # type: ignore[attr-defined]
 SPEED = 2  # optimisation level
 QUICK = 1  # of code that runs a few times only
 AS_IT_STANDS = 0  # of code of which there is little
@@ -56,11 +58,7 @@ def found(text: str, level: int, cache: DiskCache) -> bytes:
 
 
 def prepare() -> None:
-    """Makes what all threads share, before there are several.
-
-    Numba makes the description of the processor under two locks, which two threads would take in different
-    orders.
-    """
+    """Makes what all threads share, before there are several: each would make its own."""
     _described(SPEED)
     _versions()
     _unlocked()
@@ -162,7 +160,7 @@ def _target(level: int) -> CodeTarget:
     if target is None:
         options = target_options(level)
         machine = llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(**options)
-        target = _TARGETS.made[described] = CodeTarget(machine, str(_codegen()._data_layout), described)
+        target = _TARGETS.made[described] = CodeTarget(machine, str(machine.target_data), described)
     return target
 
 
@@ -174,8 +172,18 @@ def target_options(level: int) -> Mapping[str, Any]:
 @cache
 def _numbas_options() -> Mapping[str, Any]:
     options: dict[str, Any] = {"opt": int(_config.OPT)}
-    _codegen()._customize_tm_options(options)
+    _Processor()._customize_tm_options(options)
     return options
+
+
+class _Processor(JITCPUCodegen):
+    """What Numba knows of the processor, without the execution engine that its constructor makes first."""
+
+    def __init__(self) -> None:
+        initialize_llvm()
+        self._tm_features = self._customize_tm_features()
+        for name in INTR_MATH:  # machine code calls the functions of Python's own C library
+            llvm.add_symbol(name, _functions_of_c[name])
 
 
 def _described(level: int) -> str:
@@ -185,14 +193,7 @@ def _described(level: int) -> str:
 
 @cache
 def _in_words(level: int, svml: bool) -> str:
-    options = sorted(target_options(level).items())
-    return repr((llvm.get_process_triple(), _codegen()._data_layout, options, svml))
-
-
-@cache
-def _codegen() -> JITCPUCodegen:
-    context = cpu_target.target_context
-    return context.codegen()  # type: ignore[attr-defined]
+    return repr((llvm.get_process_triple(), sorted(target_options(level).items()), svml))
 
 
 # -- what object files follow from

@@ -196,8 +196,12 @@ def decode(bits: int, t: ScalarType) -> np.generic:
 
 
 def thread_count() -> int:
-    """How many threads a loop is split among."""
-    return int(numba.get_num_threads())
+    """How many threads a loop is split among.
+
+    To ask Numba starts its threads, which kernels without parallel loops never need. Until they are started
+    there are all: who chooses another number by `numba.set_num_threads` starts them.
+    """
+    return int(numba.get_num_threads() if parallel._is_initialized else parallel.NUM_THREADS)
 
 
 def memory_limit() -> int:

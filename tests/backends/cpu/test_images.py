@@ -103,8 +103,7 @@ def test_an_image_that_nobody_makes_any_longer_is_made_here():
 
 
 def test_threads_begin_when_the_description_of_the_processor_is_made():
-    """Numba takes two locks for that, and two threads would wait for each other."""
-    cached = images._codegen, images._numbas_options, images._in_words, images._versions, images._unlocked
+    cached = images._numbas_options, images._in_words, images._versions, images._unlocked
     for made in cached:
         made.cache_clear()
     with closing(CompilerThreads()):
