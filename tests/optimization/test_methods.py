@@ -158,6 +158,8 @@ def test_tolerance_ends_first_order_methods():
         ({"method": 3}, "names no method"),
         ({"method": "CG", "bounds": (0, 1)}, "the method CG takes no bounds"),
         ({"method": "Adam", "gtol": 1}, "the method Adam has no option `gtol`"),
+        ({"rate": 0.1}, "the method L-BFGS-B has no option `rate`"),
+        ({"method": "CG", "beta1": 0.8}, "the method CG has no option `beta1`"),
         ({"method": "Adam", "rate": 0.0}, "`rate=` is a number above 0, got 0.0"),
         ({"method": "momentum", "momentum": 1.0}, "`momentum=` is a number from 0 to below 1"),
         ({"maxiter": 3}, r"`maxiter` is not an option of L-BFGS-B here"),

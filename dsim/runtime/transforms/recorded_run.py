@@ -174,8 +174,8 @@ class RunRecording:
         """Warns about outputs that nothing writes, and contexts around the run of numbers that leave them."""
         solved = {f for _, system in self.program.systems for f in system.unknown}
         for f in set(self.outputs) - self.written() - solved - set(self.inputs):
-            message = f"the run does not write {f.quoted}: its derivative is 0"
-            warn([Diagnostic("cut", message, help="name in `out=` what the run computes")])
+            advice = "name in `out=` what the run computes"
+            warn([Diagnostic("cut", f"{self._unwritten(f)} is 0", help=advice)])
         # Code that goes through an array without elements is no part of the launch.
         arrays = {f for f in self.inputs if isinstance(f, Mirror) and f.require_memory().size}
         arrays.difference_update(self.touched(), self.outputs)
@@ -187,6 +187,10 @@ class RunRecording:
         if opened():
             for f in {f.root for f in self.touched() if not isinstance(f, Mirror)}:
                 opened()[-1].element_read(f)
+
+    def _unwritten(self, output: Field) -> str:
+        """That the run does not write an output, and what therefore is 0."""
+        return f"the run does not write {output.quoted}: its derivative"
 
     def _unread(self) -> Iterator[Field]:
         """Arrays whose numbers depend on the inputs, and that no kernel reads after one that wrote them."""
@@ -252,6 +256,10 @@ class GradientRecording(RunRecording):
                 inner.set_all(bar, 0.0)
         sweep.down()
         return [bars[f] for f in self.inputs]
+
+    def _unwritten(self, output: Field) -> str:
+        by = self.inputs[self.outputs.index(output)]
+        return f"the result of the run does not depend on {by.quoted}: its second derivative"
 
 
 class RecordedRun:

@@ -19,6 +19,7 @@ from dsim.runtime.fields.aliases import apart, own_place_each
 from dsim.runtime.fields.brought import has_mask
 from dsim.runtime.fields.components import Component
 from dsim.runtime.fields.fields import Field, kind_of
+from dsim.runtime.fields.holders import holder
 from dsim.runtime.fields.struct_fields import StructField, has_floats
 from dsim.runtime.transforms.given_numbers import real_numbers
 
@@ -135,6 +136,7 @@ class Selection:
             leaf.scratch(leaf.derivative)
             is_float, name, holds = leaf.dtype.is_float, leaf.quoted, str(leaf.dtype)
         elif isinstance(leaf, np.ndarray):
+            self._refuse_memory_of_field(leaf)
             is_float, name, holds = leaf.dtype.kind == "f", "the array", str(leaf.dtype)
             if has_mask(leaf):
                 message = f"`{self.what}=` takes plain arrays: kernels ignore the mask of a masked one"
@@ -148,6 +150,13 @@ class Selection:
             converted = "convert it, as with `.astype(float)`, and give the kernels that array"
             advice = "make it a float field" if isinstance(leaf, Field) else converted
             raise self._wrong(f"`{self.what}=` needs floats, {name} holds {holds}", advice)
+
+    def _refuse_memory_of_field(self, array: np.ndarray) -> None:
+        """Refuses a view of a field, ``x.array``: kernels have the field."""
+        field = holder(array)
+        if field is not None:
+            message = f"`{self.what}=` is given an array that is the memory of {field.quoted}"
+            raise self._wrong(message, "pass the field itself")
 
     def _check_type(self, dtype: np.dtype) -> None:
         """Refuses floats that kernels do not have: longer ones, or of another byte order."""

@@ -339,6 +339,10 @@ def test_an_output_that_the_run_does_not_write_has_derivative_zero_and_a_warning
     with pytest.warns(ti.GradientWarning, match="the run does not write `y`"):
         J = ti.linearize(nothing, wrt=x, out=y)
     assert not J.dense().any()
+    z = ti.field(ti.f64, shape=())
+    with pytest.warns(ti.GradientWarning, match="does not depend on `x`: its second derivative is 0"):
+        H = ti.hessian(nothing, wrt=x, out=z)
+    assert not H.any()
 
 
 def test_two_threads():

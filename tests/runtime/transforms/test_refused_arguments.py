@@ -56,6 +56,10 @@ CALLS = {
         lambda p: ti.grad(p.run, wrt=p.x, out=p.y)([1, 1, 1], 3),
         "`wrt=` names one field or array, and the call has 2 values",
     ),
+    "the memory of a field": (
+        lambda p: ti.grad(p.run, wrt=p.x.array[:2], out=p.y),
+        "`wrt=` is given an array that is the memory of `x`.*help: pass the field itself",
+    ),
     "a word as a pattern": (
         lambda p: ti.jacobian(p.run, wrt=p.x, out=p.y, sparse="no"),
         "`sparse=`: the pattern must be a sparse array",
