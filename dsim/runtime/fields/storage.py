@@ -36,6 +36,7 @@ class Storage:
     __dsim_field__ = True
     word = "field"  # what messages call it without a name of its own
     constant = False  # whether kernels take it for one: of a slot
+    kernels: Any = None  # of a root: those that were made for it (specialisations.py)
     summed: int | None = 0  # when the last tape ended that added to it; None if it is settled (leftover.py)
 
     def __init__(self, dtype: ScalarType, entry_shape: tuple[int, ...], name: str) -> None:
@@ -152,6 +153,7 @@ class Storage:
             f.buffer, f.touched = None, 0
             COMPANIONS.discard(f)
             f.operations.clear()
+            f.kernels = None
 
     def companion(self, derivative: tuple[str, ...]) -> Self:
         """The derivative `derivative` of the root as a field; without memory until it is allocated."""

@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
+from weakref import ref
 
 from dsim.diagnostics import (
     CompilationError,
@@ -25,14 +26,15 @@ from dsim.runtime.kernels.arrays import Arrays
 from dsim.runtime.kernels.findings import Findings, overwrites
 from dsim.runtime.kernels.methods import bound_once, owns
 from dsim.runtime.kernels.signatures import Signature
+from dsim.runtime.kernels.specialisations import Specialisations
 from dsim.runtime.kernels.versions import Instance
 from dsim.runtime.launching.forms import Form
 from dsim.runtime.launching.probe_buffers import Looking
 from dsim.runtime.state import settings
-from dsim.runtime.state.once import kept
 from dsim.runtime.state.references import ByName
 from dsim.runtime.state.stack import opened
 
+_MOST = 1000  # combinations of objects whose kernel is found at once
 _FOR_PEOPLE = frozenset(["adjoint", "check", "function", "grad", "of", "primal", "ptx", "tangent"])
 
 
@@ -63,9 +65,8 @@ class Kernel(ByName):
         self._bound = {**(bound or {}), **self._signature.records}
         self._looking = looking
         self._instance = Instance(function, self._bound, looking=looking)
-        self._kernels: dict[Any, Kernel] = {}
-        self._of_objects: dict[tuple[int, ...], Kernel] = {}  # which hold these objects
-        self._named: dict[Any, Kernel] = {}
+        self._kernels, self._named = Specialisations(), Specialisations()
+        self._of_objects: dict[tuple[int, ...], ref[Kernel]] = {}  # which hold these objects
         self._arrays: Arrays | None = None
         if self._signature.arrays and not self._signature.templates:
             self._arrays = Arrays(function, self._bound, self._signature, self._with_fields, looking)
@@ -148,7 +149,7 @@ class Kernel(ByName):
             more = dict(zip(names, values, strict=True))
             return Kernel(self.function, {**self._bound, **more}, self._looking)
 
-        return kept(self._kernels, key, make)
+        return self._kernels.kept(key, values, make)
 
     def _method_of(self, values: tuple[Any, ...], expected: int) -> Kernel | None:
         """The kernel as a method of the first of these values, where `of` is given an owner."""
@@ -187,7 +188,8 @@ class Kernel(ByName):
     def _with_fields(self, fields: dict[str, Any]) -> Kernel:
         """The kernel for which these parameters are known fields, because it names them itself."""
         key = tuple((name, id(f)) for name, f in fields.items())
-        return kept(self._named, key, lambda: Kernel(self.function, {**self._bound, **fields}, self._looking))
+        bound = {**self._bound, **fields}
+        return self._named.kept(key, fields.values(), lambda: Kernel(self.function, bound, self._looking))
 
     def _chosen(self, args: tuple[Any, ...]) -> tuple[Kernel, tuple[Any, ...]]:
         """The kernel for the compile-time arguments among `args`, and the others."""
@@ -196,13 +198,16 @@ class Kernel(ByName):
             return self, args
         pick = args.__getitem__
         objects = tuple(map(id, map(pick, chosen)))
-        kernel = self._of_objects.get(objects)
+        known = self._of_objects.get(objects)
+        kernel = None if known is None else known()
         if kernel is None:
             values = [args[n] for n in chosen]
             found = self._kernels.get((chosen, *map(_identity, values)))  # as `of` keeps it
             kernel = self.of(*values) if found is None else found
             if not any(isinstance(v, _BY_VALUE) for v in values):
-                self._of_objects[objects] = kernel
+                if len(self._of_objects) >= _MOST:  # most objects are gone by then
+                    self._of_objects.clear()
+                self._of_objects[objects] = ref(kernel)
         if len(args) == len(chosen):
             return kernel, ()
         return kernel, tuple([a for n, a in enumerate(args) if n not in chosen])
@@ -335,7 +340,8 @@ class Kernel(ByName):
         if not chosen:
             return self._instance.version().form
         combinations = [] if self._arrays is None else list(self._arrays.known.values())
-        count = len(self._kernels) + len(combinations)
+        kernels = self._kernels.all()
+        count = len(kernels) + len(combinations)
         if count == 1 and combinations:
             return combinations[0].instance.version().form
         if count != 1:
@@ -343,7 +349,7 @@ class Kernel(ByName):
             message = f"`{self.__name__}` has a kernel for each {names}: {count} of them"
             advice = f"choose one: `{self.__name__}.of({names}).adjoint`"
             raise LaunchTypeError(Diagnostic("argument", message, help=advice))
-        return next(iter(self._kernels.values())).primal
+        return kernels[0].primal
 
     @property
     @outermost

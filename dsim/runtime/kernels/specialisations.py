@@ -1,0 +1,65 @@
+"""The kernels that a kernel is for the values of its parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+from weakref import WeakKeyDictionary, WeakValueDictionary
+
+from dsim.backends.locks import COMPILING, room_to_compile
+from dsim.runtime.fields.components import Component
+from dsim.runtime.fields.fields import Field, youngest
+from dsim.runtime.fields.struct_fields import StructField
+
+
+class Specialisations:
+    """Kernels by the values for which they were made, and which they hold.
+
+    Where these are fields, the youngest one holds the kernel as long as this table lives, and the table does
+    not: a kernel of a module would otherwise keep alive all the fields that it was ever launched with.
+    """
+
+    def __init__(self) -> None:
+        self._known: WeakValueDictionary[Any, Any] = WeakValueDictionary()
+        self._own: list[Any] = []  # those for other values
+
+    def get(self, key: Any) -> Any:
+        """The kernel under `key`, or None."""
+        return self._known.get(key)
+
+    def kept(self, key: Any, values: Iterable[Any], make: Callable[[], Any]) -> Any:
+        """The kernel under `key`, made for `values` by one thread if it is missing."""
+        found = self._known.get(key)
+        if found is None:
+            with COMPILING, room_to_compile():
+                found = self._known.get(key)
+                if found is None:
+                    found = make()
+                    self._held_by(values).append(found)
+                    self._known[key] = found
+        return found
+
+    def _held_by(self, values: Iterable[Any]) -> list[Any]:
+        """Where to hold a kernel for these values."""
+        fields = [f for value in values for f in _fields(value)]
+        if not fields:
+            return self._own
+        holder = youngest(fields)
+        if holder.kernels is None:
+            holder.kernels = WeakKeyDictionary()
+        return holder.kernels.setdefault(self, [])
+
+    def all(self) -> list[Any]:
+        """Those whose values are still there."""
+        return [kernel for ref in self._known.valuerefs() if (kernel := ref()) is not None]
+
+
+def _fields(value: Any) -> Iterator[Field]:
+    """The field that a value is, or the fields of its components and members."""
+    if isinstance(value, StructField):
+        for member in value.__dsim_struct_field__.values():
+            yield from _fields(member)
+    elif isinstance(value, Component):
+        yield from _fields(value.whole)
+    elif isinstance(value, Field):
+        yield value
