@@ -12,10 +12,9 @@ from weakref import WeakValueDictionary
 
 import pytest
 
-from dsim.backends.cpu import compiled
+from dsim.backends.cpu import compiled, images
 from dsim.backends.cpu.code import MachineCode
 
-_NONE = 0  # optimisation level
 # Their code is not that of other tests, which compile equal modules for speed.
 _CODE: WeakValueDictionary[bytes, MachineCode] = WeakValueDictionary()
 _RECENT: deque[MachineCode] = deque(maxlen=compiled._RECENT.maxlen)
@@ -24,6 +23,6 @@ _RECENT: deque[MachineCode] = deque(maxlen=compiled._RECENT.maxlen)
 @pytest.fixture
 def quick_code(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is compiled during the test is compiled quickly."""
-    monkeypatch.setattr(compiled, "_LEVEL", _NONE)
+    monkeypatch.setattr(compiled, "_LEVEL", images.AS_IT_STANDS)
     monkeypatch.setattr(compiled, "_CODE", _CODE)
     monkeypatch.setattr(compiled, "_RECENT", _RECENT)

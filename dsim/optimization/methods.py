@@ -83,8 +83,9 @@ def method_named(name: Any, options: Mapping[str, Any], bounded: bool) -> AnyMet
         if option in options:
             raise wrong(f"`{option}` is not an option of {known} here", "`steps=` and `callback=` do that")
     for rule, make in RULES.items():
-        for option in sorted({f.name for f in fields(make)} & options.keys()):
-            raise wrong(f"the method {known} has no option `{option}`", f'`method="{rule}"` has it')
+        own = options.keys() & {f.name for f in fields(make)}
+        if own:
+            raise wrong(f"the method {known} has no option `{min(own)}`", f'`method="{rule}"` has it')
     return ScipyMethod(known, options)
 
 
