@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from typing import Any
 from weakref import ref
 
+import numpy as np
+
 from dsim.diagnostics import (
     CompilationError,
     Diagnostic,
@@ -202,9 +204,10 @@ class Kernel(ByName):
         kernel = None if known is None else known()
         if kernel is None:
             values = [args[n] for n in chosen]
-            found = self._kernels.get((chosen, *map(_identity, values)))  # as `of` keeps it
+            identities = [*map(_identity, values)]
+            found = self._kernels.get((chosen, *identities))  # as `of` keeps it
             kernel = self.of(*values) if found is None else found
-            if not any(isinstance(v, _BY_VALUE) for v in values):
+            if all(type(i) is int for i in identities):  # objects, all of which the kernel holds
                 if len(self._of_objects) >= _MOST:  # most objects are gone by then
                     self._of_objects.clear()
                 self._of_objects[objects] = ref(kernel)
@@ -380,11 +383,14 @@ def adjoint_of(form: Form) -> Form:
 
 
 def _identity(value: Any) -> Any:
-    """The key of compile-time arguments: numbers and strings by value, objects by identity.
+    """The key of compile-time arguments: numbers and strings by value, tuples by their items, others by `id`.
 
-    A table with the identity of an object as a key must also hold the object.
+    A table with the `id` of an object as a key must also hold the object. What is derived from a number may
+    have more than its value.
     """
-    return (type(value), repr(value)) if isinstance(value, _BY_VALUE) else id(value)  # 0.0 is not -0.0
+    if type(value) in _BY_VALUE or isinstance(value, np.generic):
+        return type(value), repr(value)  # 0.0 is not -0.0
+    return (tuple, *map(_identity, value)) if type(value) is tuple else id(value)
 
 
-_BY_VALUE = (int, float, str, type(None))
+_BY_VALUE = frozenset({bool, int, float, str, type(None)})

@@ -9,19 +9,23 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 from dsim.backends.locks import COMPILING, room_to_compile
 from dsim.runtime.fields.components import Component
 from dsim.runtime.fields.fields import Field, youngest
+from dsim.runtime.fields.storage import newest
 from dsim.runtime.fields.struct_fields import StructField
 
 
 class Specialisations:
     """Kernels by the values for which they were made, and which they hold.
 
-    Where these are fields, the youngest one holds the kernel as long as this table lives, and the table does
-    not: a kernel of a module would otherwise keep alive all the fields that it was ever launched with.
+    Those for fields that are younger than this table are held by the youngest of these, as long as the table
+    lives, and not by the table: a kernel of a module would otherwise keep alive all the fields that it was
+    ever launched with. The others are held here: the kernel of a method, which leads to its owner, would
+    otherwise live as long as fields that are older than the owner.
     """
 
     def __init__(self) -> None:
+        self._age = newest()
         self._known: WeakValueDictionary[Any, Any] = WeakValueDictionary()
-        self._own: list[Any] = []  # those for other values
+        self._own: list[Any] = []
 
     def get(self, key: Any) -> Any:
         """The kernel under `key`, or None."""
@@ -42,9 +46,9 @@ class Specialisations:
     def _held_by(self, values: Iterable[Any]) -> list[Any]:
         """Where to hold a kernel for these values."""
         fields = [f for value in values for f in _fields(value)]
-        if not fields:
+        holder = youngest(fields) if fields else None
+        if holder is None or holder.number < self._age:
             return self._own
-        holder = youngest(fields)
         if holder.kernels is None:
             holder.kernels = WeakKeyDictionary()
         return holder.kernels.setdefault(self, [])
@@ -55,10 +59,12 @@ class Specialisations:
 
 
 def _fields(value: Any) -> Iterator[Field]:
-    """The field that a value is, or the fields of its components and members."""
+    """The field that a value is, or the fields of its items, components and members."""
     if isinstance(value, StructField):
-        for member in value.__dsim_struct_field__.values():
-            yield from _fields(member)
+        value = (*value.__dsim_struct_field__.values(),)
+    if isinstance(value, tuple):
+        for item in value:
+            yield from _fields(item)
     elif isinstance(value, Component):
         yield from _fields(value.whole)
     elif isinstance(value, Field):

@@ -63,7 +63,21 @@ def components():
     return x, y
 
 
-@pytest.mark.parametrize("make", [pairs, with_numbers, structs, components])
+@ti.kernel
+def copied(pair: ti.template()):
+    for i in pair[0]:
+        pair[1][i] = pair[0][i]
+
+
+def tuples():
+    x, y = numbers(), numbers()
+    copied((x, y))
+    copied((x, y))
+    assert len(copied._kernels.all()) == 1
+    return x, y
+
+
+@pytest.mark.parametrize("make", [pairs, with_numbers, structs, components, tuples])
 def test_fields_are_freed_that_a_kernel_was_launched_with(make):
     fields = make()
     gone = [weakref.ref(f) for f in fields]
@@ -124,6 +138,38 @@ def test_a_kernel_that_is_defined_again_is_freed_although_its_field_lives():
     assert x.to_numpy().tolist() == [3.0] * 3
 
 
+class Owner:
+    """Its kernels lead to it, and it leads to them."""
+
+    def __init__(self, factor):
+        self.factor = factor
+
+        @ti.kernel
+        def made_here(x: ti.template()):
+            for i in x:
+                x[i] *= self.factor
+
+        self.made_here = made_here
+
+    @ti.kernel
+    def method(self, x: ti.template()):
+        for i in x:
+            x[i] *= self.factor
+
+
+@pytest.mark.parametrize("name", ["made_here", "method"])
+def test_owners_of_kernels_are_freed_although_a_field_lives_that_is_older(name):
+    x, gone = numbers(), []
+    for _ in range(5):
+        owner = Owner(2.0)
+        getattr(owner, name)(x)
+        gone.append(weakref.ref(owner))
+    del owner
+    gc.collect()
+    assert [ref() for ref in gone] == [None] * 5
+    assert x.to_numpy().tolist() == [32.0] * 3
+
+
 def test_the_form_of_a_kernel_is_that_for_the_fields_that_are_left():
     x, y = numbers(), numbers()
     doubled(x, y)
@@ -134,3 +180,27 @@ def test_the_form_of_a_kernel_is_that_for_the_fields_that_are_left():
     del a
     gc.collect()
     assert "y" in str(doubled.primal)
+
+
+class Unit(float):
+    """A number whose text does not tell which."""
+
+    def __repr__(self):
+        return "unit"
+
+
+def test_numbers_of_a_class_of_the_users_are_told_apart():
+    x = numbers()
+    for value in (Unit(2.0), Unit(5.0), np.float32(0.5), np.float32(0.5)):
+        scaled(x, value)
+    assert x.to_numpy().tolist() == [2.5] * 3
+    assert len(scaled._kernels.all()) == 3
+
+
+def test_tuples_are_told_apart_by_what_is_in_them():
+    x = numbers(0.0)
+    for value in range(100):
+        copied((numbers(value), x))
+        assert x.to_numpy().tolist() == [value] * 3
+        if value % 9 == 0:
+            gc.collect()
