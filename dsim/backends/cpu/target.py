@@ -11,6 +11,7 @@ from functools import cache
 
 import llvmlite.binding as llvm
 
+from dsim.backends.cpu import images
 from dsim.backends.cpu.heap import HEAP
 from dsim.backends.llvm import float_mode, frame
 from dsim.backends.llvm.float_mode import AARCH64, X86
@@ -34,10 +35,14 @@ def _libmvec() -> ctypes.CDLL | None:
 
 @cache
 def _widths() -> tuple[tuple[str, int], ...]:
-    """The vector function variants that this processor runs: their letter, and bytes of a vector."""
-    try:
-        features = llvm.get_host_cpu_features()
-    except RuntimeError:
+    """The vector function variants for which code is generated: their letter, and bytes of a vector.
+
+    Those of the target, not of the processor: `NUMBA_CPU_NAME` and `NUMBA_ENABLE_AVX` leave out instructions
+    that it has, and code without them passes long vectors in several registers.
+    """
+    given = str(images.target_options(images.SPEED)["features"])
+    features = {name[1:]: name[0] == "+" for name in given.split(",") if name}
+    if not features:
         return ()
     found = [("b", 16)]
     if features.get("avx2") and features.get("fma"):
