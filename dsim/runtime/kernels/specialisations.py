@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
-from dsim.backends.locks import COMPILING, room_to_compile
 from dsim.runtime.fields.components import Component
 from dsim.runtime.fields.fields import Field, youngest
 from dsim.runtime.fields.storage import newest
 from dsim.runtime.fields.struct_fields import StructField
+from dsim.runtime.state.once import kept
 
 
 class Specialisations:
@@ -33,15 +33,13 @@ class Specialisations:
 
     def kept(self, key: Any, values: Iterable[Any], make: Callable[[], Any]) -> Any:
         """The kernel under `key`, made for `values` by one thread if it is missing."""
-        found = self._known.get(key)
-        if found is None:
-            with COMPILING, room_to_compile():
-                found = self._known.get(key)
-                if found is None:
-                    found = make()
-                    self._held_by(values).append(found)
-                    self._known[key] = found
-        return found
+
+        def held() -> Any:
+            made = make()
+            self._held_by(values).append(made)
+            return made
+
+        return kept(self._known, key, held)
 
     def _held_by(self, values: Iterable[Any]) -> list[Any]:
         """Where to hold a kernel for these values."""
