@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from dsim.diagnostics import Diagnostic
+from dsim.diagnostics import Diagnostic, left
 from dsim.diagnostics.frames import outermost, trimmed
 from dsim.diagnostics.places import caller
 from dsim.optimization.control import ChangedError, EndedError, EnoughError, RunControl
@@ -220,7 +220,7 @@ class Optimization:
             ended = self._ended.wait(timeout)
         except KeyboardInterrupt:
             self.stop()
-            raise
+            raise left(KeyboardInterrupt(repr(self))) from None
         if ended:
             self._tell()
         return ended

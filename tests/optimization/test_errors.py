@@ -1,5 +1,7 @@
 """Runs that fail, and losses that are not finite."""
 
+import traceback
+
 import numpy as np
 import pytest
 
@@ -106,9 +108,11 @@ def test_ctrl_c_while_one_waits_stops_the_thread():
     x, y, run = endless()
     made = ds.optimize(run, x, y, method="descent", rate=0.3, progress=False, background=True)
     made._ended.wait = interrupted(made._ended.wait)
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt, match="descent: stopped, 0 of 100 steps") as found:
         made.wait()
     assert made.status == "stopped"
+    assert "threading.py" not in "".join(traceback.format_exception(found.value))
+    assert "threading.py" not in "\n".join(found.value._render_traceback_())
 
 
 def interrupted(wait):

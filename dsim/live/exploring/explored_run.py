@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 
@@ -21,6 +22,8 @@ class ExploredRun:
         Why the run failed; empty when it did not.
     note : str
         Why a run after that did not take place; empty without.
+    warnings : sequence of str
+        What it warned of, where no cell shows it.
     """
 
     name: str = ""
@@ -28,8 +31,10 @@ class ExploredRun:
     gradients: dict[str, float] = field(default_factory=dict)
     problem: str = ""
     note: str = ""
+    warnings: Sequence[str] = ()
 
     def told(self) -> str:
-        """The problem, or else the loss, as text, and the note."""
+        """The problem, or else the loss, as text, the note, and the warnings."""
         loss = "" if self.loss is None else f"{self.name} = {self.loss:.6g}"
-        return "; ".join(part for part in (self.problem or loss, self.note) if part)
+        warnings = (f"warning: {text}" for text in self.warnings)
+        return "; ".join(part for part in (self.problem or loss, self.note, *warnings) if part)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import base64
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from dsim.diagnostics import DsimError
+from dsim.diagnostics import Diagnostic, DsimError
 from dsim.diagnostics.frames import outermost
 from dsim.live import followers
 from dsim.live.exploring.controls import ExploreControl
@@ -31,9 +32,11 @@ from dsim.runtime.fields.fields import Field
 from dsim.runtime.recording import zeros
 from dsim.runtime.state import turns
 from dsim.runtime.state.evaluations import EVALUATING
+from dsim.runtime.state.notices import overheard
 from dsim.runtime.tapes.tape import Tape
 
 _MOST = 200  # losses in the curve
+_LONG = 0.3  # seconds of a run, from which on a person is told to wait for the next one
 _STOPPED = "stopped: move a slider to continue"
 _ADVICE = "pause or stop it first"
 
@@ -73,6 +76,7 @@ class Explorer:
         self._names = MeaningsOfNames([f for f in (run, reset) if f is not None], self._fields())
         self._outdated = self._written = ""
         self.runs = 0
+        self._takes = 0.0  # seconds
         self.losses: list[float] = []
         self._panel: Any = None
         self._shown: ShownView | None = None  # where a page without a kernel has it
@@ -138,6 +142,10 @@ class Explorer:
             When the person's program has another run by now, or other fields, or an optimisation that runs
             uses a field that a person has moved: it does not run then.
         """
+        self._update([])
+
+    def _update(self, heard: Sequence[Diagnostic]) -> None:
+        """Runs, and shows the results with the warnings that were `heard` by then."""
         self._refuse_outdated()
         used = ""
         try:
@@ -148,7 +156,9 @@ class Explorer:
                 if not used:
                     self.runs += 1
                     self._inputs.ran()
-                    self.found = self._evaluated()
+                    began = time.monotonic()
+                    self.found = replace(self._evaluated(), warnings=_messages(heard))
+                    self._takes = time.monotonic() - began
                     if self.found.loss is not None:
                         self.losses = [*self.losses, self.found.loss][-_MOST:]
         except BaseException as error:
@@ -204,9 +214,11 @@ class Explorer:
         return [f for f in (*self._wrt, self._loss, *controlled) if f is not None]
 
     def _moved(self) -> None:
-        """Runs after a move in the page, where nobody would see an error that is raised."""
-        with suppress(Exception):  # of the run: `update` shows it
-            self.update()
+        """Runs after a move in the page, where nobody would see an error that is raised, or a warning."""
+        if self._panel is not None and self._takes > _LONG:
+            self._panel.wait()
+        with suppress(Exception), overheard() as heard:  # of the run: `_update` shows them
+            self._update(heard)
 
     def _show(self) -> None:
         if self.view is not None:
@@ -353,6 +365,10 @@ def _problem(error: BaseException) -> str:
     if isinstance(error, DsimError) and error.diagnostics:
         return error.diagnostics[0].message
     return f"{type(error).__name__}: {error}"
+
+
+def _messages(heard: Sequence[Diagnostic]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(d.message for d in heard))
 
 
 def _number(field: Field) -> float:

@@ -70,7 +70,14 @@ class Panel:
             gradient = found.gradients.get(control.name)
             self.bars[control.name].value = "" if gradient is None else gradient_bar(gradient, most)
         self._curve.value = loss_curve(losses)
-        self._told.value = f'<span role="status">{escape(found.told())}</span>'
+        self._tell(found.told())
+
+    def wait(self) -> None:
+        """Says that a run has begun."""
+        self._tell("running …")
+
+    def _tell(self, text: str) -> None:
+        self._told.value = f'<span role="status">{escape(text)}</span>'
 
     def close(self) -> None:
         """Removes the widgets, but the picture."""

@@ -125,11 +125,14 @@ class Placed(Layer):
         How many finite positions the last frame has.
     outside : int
         How many of these are outside of the picture.
+    nowhere : int
+        How many positions are not finite.
     """
 
     at: Any
     drawn: int = field(default=0, init=False)
     outside: int = field(default=0, init=False)
+    nowhere: int = field(default=0, init=False)
 
     def bounds(self) -> Bounds | None:
         """The box around the positions, of all steps where there are such."""
@@ -143,7 +146,8 @@ class Placed(Layer):
         self._choose(math.prod(at.shape[:-1]))
         rows = self._sampled(_rows(at))
         finite = rows[np.isfinite(rows).all(axis=1)]
-        self.drawn, self.outside = len(finite), int(((finite < low) | (finite > high)).any(axis=1).sum())
+        self.drawn, self.nowhere = len(finite), len(rows) - len(finite)
+        self.outside = int(((finite < low) | (finite > high)).any(axis=1).sum())
         placed = packer.quantised(rows, low - margin, high + margin, _PLACES)
         return {"positions": placed, **self._shades(packer, at.shape[:-1])}
 

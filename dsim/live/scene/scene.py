@@ -9,7 +9,7 @@ from typing import Any
 
 from dsim.live.scene.colour_maps import colour_map
 from dsim.live.scene.encoding import Packer
-from dsim.live.scene.layers import Bounds, Layer, Placed
+from dsim.live.scene.layers import Bounds, Layer, Placed, Sampled
 from dsim.live.scene.looks import pairs
 from dsim.live.scene.numbers import refused
 
@@ -84,10 +84,14 @@ class Scene:
                 told["of"] = layer.count
                 drawn = f"{len(layer.sample):,} of {layer.count:,} {layer.kind} of {layer.name}"
                 notes.append(f"{drawn}, chosen at random")
+        for layer in placed:
+            if layer.nowhere:
+                counts = f"{layer.nowhere:,} of {layer.nowhere + layer.drawn:,} {_places(layer)}"
+                notes.append(f"{counts} are not finite, so not drawn")
         left = next((layer for layer in placed if layer.outside), None)
         if left is not None and (self._grows or left.outside == left.drawn):
-            counts = f"{left.outside:,} of {left.drawn:,} {left.kind} of {left.name}"
-            notes.append(f"{counts} are outside of the picture, whose size `bounds=` gives")
+            counts = f"{left.outside:,} of {left.drawn:,} {_places(left)}"
+            notes.append(f"{counts} are outside of the picture, which `bounds=` makes larger")
         return ViewFrame({**header, "note": " · ".join(notes)} if notes else header, packer.buffer())
 
     def _packed(self) -> tuple[Packer, list[dict[str, Any]]]:
@@ -105,6 +109,11 @@ class Scene:
         """The number of the element that a page calls `drawn`, since it knows only those that are drawn."""
         sample = self.layers[layer].sample if 0 <= layer < len(self.layers) else None
         return drawn if sample is None or not 0 <= drawn < len(sample) else int(sample[drawn])
+
+
+def _places(layer: Placed) -> str:
+    """What is at the positions of a layer, for people."""
+    return f"{layer.kind if isinstance(layer, Sampled) else 'corners'} of {layer.name}"
 
 
 def _around(layers: Sequence[Layer]) -> Bounds:

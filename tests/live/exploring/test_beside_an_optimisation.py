@@ -91,7 +91,7 @@ def pulled():
 @contextmanager
 def working(run, wrt, loss, **given):
     """An optimisation in a thread that goes on in the block."""
-    options = {"method": "Adam", "rate": 1e-9, "steps": 10**8, "progress": False, "background": True}
+    options = {"method": "Adam", "rate": 1e-13, "steps": 10**8, "progress": False, "background": True}
     made = ds.optimize(run, wrt, loss, **options, **given)
     until(lambda: made.done > 2)
     try:

@@ -114,3 +114,41 @@ def test_what_fails_half_way_leaves_the_numbers_with_which_runs_begin(where):
     fails.clear()
     seen.update()
     assert seen.found.loss == loss
+
+
+def test_a_warning_after_a_move_in_the_page_is_shown(recwarn):
+    s = springs()
+
+    def run(read=0):
+        s.energy()
+        if read:
+            s.k[None] = 2 * s.k[None]
+
+    seen = explore(run, loss=s.U, controls={s.k: (0, 10), "read": (0, 1)})
+    assert seen.widget
+    seen._panel.sliders["read"].value = 1
+    assert "warning: " in seen._panel._told.value
+    assert "`k`" in seen.found.told()
+    assert not recwarn.list
+    seen._panel.sliders["read"].value = 0
+    assert "warning" not in seen.found.told()
+    with pytest.warns(ti.GradientWarning, match="`k`"):
+        seen.set(read=1)
+    assert "warning" not in seen.found.told()
+    seen.close()
+
+
+def test_a_long_run_says_that_it_runs(monkeypatch):
+    told = []
+
+    def run(a=1):
+        told.append("running …" in seen._panel._told.value if a > 1 else None)
+
+    seen = explore(run, controls={"a": (0, 3)})
+    assert seen.widget
+    for seconds in (0.0, 9.0):
+        seen._takes = seconds
+        seen._panel.sliders["a"].value += 1
+    assert told == [None, False, True]
+    assert "running" not in seen._panel._told.value
+    seen.close()

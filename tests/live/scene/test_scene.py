@@ -9,7 +9,7 @@ import pytest
 
 import dsim as ds
 from dsim.live.scene.encoding import unpacked
-from dsim.live.scene.layers import GridLayer, Points
+from dsim.live.scene.layers import GridLayer, Lines, Points
 from dsim.live.scene.scene import Scene
 
 CLOUD = np.array([[0.0, 10.0], [4.0, 12.0], [np.nan, 99.0], [np.inf, 11.0]])
@@ -133,7 +133,7 @@ def test_bounds_grow_when_most_positions_have_left_them():
     before = made.bounds
     at[0] = [-9.0, 0.0]
     note = made.frame(0).header["note"]
-    assert note == "1 of 3 points of p are outside of the picture, whose size `bounds=` gives"
+    assert note == "1 of 3 points of p are outside of the picture, which `bounds=` makes larger"
     assert made.bounds is before
     at[1] = [3.0, 0.0]
     frame = made.frame(1)
@@ -149,5 +149,17 @@ def test_bounds_that_are_given_stay():
     at[0] = [9.0, 9.0]
     assert "note" not in made.frame(0).header
     at[1] = [np.nan, 9.0]
-    assert made.frame(1).header["note"].startswith("1 of 1 points of p are outside of the picture")
+    assert "1 of 1 points of p are outside of the picture" in made.frame(1).header["note"]
     assert made.bounds == [[0.0, 1.0], [0.0, 1.0]]
+
+
+def test_positions_that_are_not_finite_are_counted():
+    at = np.array([[0.0, 0.0], [1.0, 1.0], [1.0, 2.0]])
+    made = scene(Points(name="p", at=at), Lines(name="q", at=at))
+    assert "note" not in made.frame(0).header
+    at[0, 1] = np.inf
+    assert made.frame(1).header["note"] == (
+        "1 of 3 points of p are not finite, so not drawn · 1 of 3 corners of q are not finite, so not drawn"
+    )
+    at[:] = np.nan
+    assert made.frame(2).header["note"].startswith("3 of 3 points of p are not finite, so not drawn")
