@@ -25,6 +25,7 @@ from dsim.backends.locks import NUMBAS_LOCK
 
 _MODE = FLOAT_MODE.declarations.values() if FLOAT_MODE is not None else ()
 _numbers = itertools.count()
+_LONG = 4096  # characters: less is not worth the 256 KiB of memory that zlib works in
 # Functions that all modules may call, by name: their addresses, and the libraries that hold them. Each is
 # compiled once in the process and never freed, since any module may hold its address.
 _SHARED: dict[str, int] = {}
@@ -60,7 +61,7 @@ class MachineCode:
     ) -> None:
         name = f"dsim_{next(_numbers)}"
         self._level = level
-        self._text = zlib.compress(text.encode(), 1)
+        self._text = text if len(text) < _LONG else zlib.compress(text.encode(), 1)
         with NUMBAS_LOCK:
             _compile_shared({n: t for n, t in shared.items() if n not in _SHARED})
             self._library = _linked(name, text, ("dsim_entry",), level, image)
@@ -75,13 +76,16 @@ class MachineCode:
     @property
     def llvm(self) -> str:
         """The optimised module, made anew."""
-        with images.optimised(zlib.decompress(self._text).decode(), self._level) as module:
+        with images.optimised(self._ir(), self._level) as module:
             return str(module)
 
     @property
     def asm(self) -> str:
         """The machine code as assembly, made anew."""
-        return images.assembly(zlib.decompress(self._text).decode(), self._level)
+        return images.assembly(self._ir(), self._level)
+
+    def _ir(self) -> str:
+        return self._text if isinstance(self._text, str) else zlib.decompress(self._text).decode()
 
 
 def _compile_shared(new: Mapping[str, str]) -> None:

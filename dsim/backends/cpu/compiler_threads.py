@@ -12,20 +12,25 @@ import numpy as np
 from dsim.backends.cpu import first_touch, images
 from dsim.backends.cpu.compiled import CompiledKernel
 from dsim.backends.cpu.disk_cache import DiskCache, disk_cache
-from dsim.backends.cpu.runtime import runtime, thread_count
+from dsim.backends.cpu.runtime import runtime
 from dsim.backends.locks import before_fork
 
 
 class CompilerThreads:
-    """As many threads as launches have, until they are closed.
+    """Threads that compile, until they are closed.
 
     The caller emits LLVM IR of one kernel after the other, and a thread makes the object file of each. Equal
-    texts share one. Whoever launches a kernel waits for its object file.
+    texts share one. Whoever launches a kernel waits for its object file, or makes it, if no thread has begun.
+
+    Parameters
+    ----------
+    count : int
+        How many there are.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, count: int) -> None:
         images.prepare()
-        self._threads = ThreadPoolExecutor(thread_count(), "dsim-compiler")
+        self._threads = ThreadPoolExecutor(count, "dsim-compiler")
         self._cache = disk_cache()
         self._process = os.getpid()
         self._given: list[CompiledKernel] = []

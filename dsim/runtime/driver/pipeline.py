@@ -191,10 +191,10 @@ BACKENDS: dict[str, Callable[[KernelIR, Settings], Machine]] = {"cpu": _compiled
 
 
 class MachineThreads:
-    """Threads on which machines compile before they are launched, as far as their backend can do that."""
+    """So many threads on which machines compile before launches, as far as their backend can do that."""
 
-    def __init__(self) -> None:
-        self._threads = CompilerThreads()
+    def __init__(self, count: int) -> None:
+        self._threads = CompilerThreads(count)
         self.close, self.touch = self._threads.close, self._threads.touch
 
     def begin(self, machine: Machine) -> None:

@@ -48,7 +48,7 @@ class AheadCompiler:
             self._threads = None
 
     def _started(self) -> MachineThreads:
-        self._threads = self._threads or MachineThreads()
+        self._threads = self._threads or MachineThreads(thread_count())
         return self._threads
 
 
@@ -63,6 +63,8 @@ def _is_large(field: Field) -> bool:
 def compile_together(forms: Iterable[Form]) -> None:
     """Compiles those of `forms` that are not compiled, several at the same time.
 
+    This thread takes part: other ones begin with the first, and it compiles the last that none has begun.
+
     Parameters
     ----------
     forms : iterable of Form
@@ -72,8 +74,9 @@ def compile_together(forms: Iterable[Form]) -> None:
     programs = dict.fromkeys(form.program for form in missing)  # which forms on different arrays share
     if len(programs) < 2:
         return
-    with COMPILING, room_to_compile(), closing(MachineThreads()) as threads:
+    others = max(1, thread_count() - 1)
+    with COMPILING, room_to_compile(), closing(MachineThreads(others)) as threads:
         for program in programs:
             threads.begin(program.machine)
-        for form in missing:
+        for form in reversed(missing):
             form.compile()

@@ -106,6 +106,6 @@ def test_threads_begin_when_the_description_of_the_processor_is_made():
     cached = images._numbas_options, images._in_words, images._versions, images._unlocked
     for made in cached:
         made.cache_clear()
-    with closing(CompilerThreads()):
+    with closing(CompilerThreads(1)):
         for made in cached:
             assert made.cache_info().currsize

@@ -10,7 +10,7 @@ import dsim as ds
 from dsim.backends.cpu import compiled, images
 from dsim.backends.cpu.machine import CpuMachine
 from dsim.runtime.sweeping import sweep
-from tests.runtime.compiling import compile_anew, compiler_threads, watch_threads
+from tests.runtime.compiling import compile_anew, compiler_threads, only_threads_compile, watch_threads
 
 N, START = 40, 0.25
 
@@ -71,6 +71,31 @@ def test_on_threads_of_their_own(chain, compiled_by):
     assert not compiler_threads()
 
 
+def test_the_thread_of_the_sweep_takes_part(chain, monkeypatch):
+    """It compiles the last adjoint while another thread has only come to the first."""
+    run, x, loss = chain
+    run()
+    took_part, found, made = threading.Event(), images.found, images.made
+
+    def waiting(*args):
+        assert took_part.wait(60)
+        return found(*args)
+
+    def by_itself(*args):
+        if threading.current_thread() is threading.main_thread():
+            took_part.set()
+        return made(*args)
+
+    monkeypatch.setattr(images, "found", waiting)
+    monkeypatch.setattr(images, "made", by_itself)
+    monkeypatch.setattr(images, "loaded", lambda *_: None)
+    loss[None] = 0
+    with ds.Tape(loss):
+        run()
+    assert took_part.is_set()
+    np.testing.assert_allclose(x.grad.to_numpy(), _gradient(), rtol=1e-13)
+
+
 def test_what_is_not_reached_from_the_loss_does_not_compile(chain, compiled_by):
     run, x, loss = chain
     aside = ds.field(ds.f64, shape=N, needs_grad=True)
@@ -113,6 +138,7 @@ def test_an_error_of_the_compiler_is_raised_where_the_tape_ends(chain, monkeypat
         raise RuntimeError("LLVM fails")
 
     with monkeypatch.context() as patch:
+        only_threads_compile(patch)
         patch.setattr(images, "found", broken)
         loss[None] = 0
         with pytest.raises(RuntimeError, match="LLVM fails"), ds.Tape(loss):

@@ -301,9 +301,9 @@ def test_threads_are_made_by_one_thread_at_a_time(large, monkeypatch):
     energy, x, loss = large
     held, begin = [], CompilerThreads.__init__
 
-    def watched(self):
+    def watched(self, count):
         held.append(COMPILING._is_owned())
-        begin(self)
+        begin(self, count)
 
     monkeypatch.setattr(CompilerThreads, "__init__", watched)
     with ds.Tape(loss):
