@@ -1,4 +1,8 @@
-"""Derivatives of kernels, as kernels: forward mode, reverse mode, and derivatives inside kernels."""
+"""Derivatives of kernels, as kernels: forward mode, reverse mode, and derivatives inside kernels.
+
+It imports passes, analyses and the IR, and knows no fields. Begin with `expand.py`, which replaces `Derive`
+nodes by derivatives, the innermost first, then `forward_mode.py` and `reverse_mode.py`.
+"""
 
 from dsim.autodiff.backward_sweep import derivatives
 from dsim.autodiff.custom_rules import has_rules, rules_read

@@ -1,4 +1,7 @@
-"""Diagnostics: spans, messages with a help line, their rendering, and the exceptions that carry them."""
+"""Diagnostics: spans, messages with a help line, their rendering, and the exceptions that carry them.
+
+It imports nothing else of dsim. Begin with `messages.py`, then `errors.py` and `render.py`.
+"""
 
 from dsim.diagnostics.errors import (
     AccessRuleError,

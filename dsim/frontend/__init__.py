@@ -1,4 +1,8 @@
-"""Python functions in Taichi's dialect become kernels: reading, names, values, statements, inlining."""
+"""Python functions in Taichi's dialect become kernels: reading, names, values, statements, inlining.
+
+It imports the IR and diagnostics, and knows fields by their attributes only. Begin with `lower.py`;
+`README.md` says which folder imports which.
+"""
 
 from dsim.frontend.lower import lower, lower_call
 from dsim.frontend.source.lowered import Capture, LoopConfig, Lowered, LoweringSettings, Param, Returns

@@ -1,4 +1,7 @@
-"""Taichi's `GUI` without a window: it draws images, which a script saves and a notebook shows."""
+"""Taichi's `GUI` without a window: it draws images, which a script saves and a notebook shows.
+
+It imports views and what is below, and nothing of notebooks. Begin with `window.py`, then `canvas.py`.
+"""
 
 from dsim.gui.colors import hex_to_rgb, rgb_to_hex
 from dsim.gui.window import GUI

@@ -1,1 +1,4 @@
-"""The kernel language: nodes, types, the table of primitives, and how to build, walk, check and show."""
+"""The kernel language: nodes, types, the table of primitives, and how to build, walk, check and show.
+
+It imports diagnostics and records. Begin with `nodes.py` and `types.py`, then `primitives.py`, the table.
+"""

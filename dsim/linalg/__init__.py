@@ -1,6 +1,7 @@
 """Decompositions of small matrices and linear equations, inside kernels and outside; differentiable.
 
-Kernels do not check their derivatives when compiled (``check=False``): the tests do.
+It imports the public interface, as a user's module would. Begin with `symmetric.py`. Kernels do not check
+their derivatives when compiled (``check=False``): the tests do.
 """
 
 from dsim.api.absent import absent

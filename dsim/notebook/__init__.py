@@ -1,4 +1,7 @@
-"""The notebook interface: magics, and reports of kernels and tapes in three forms."""
+"""The notebook interface: magics, and reports of kernels and tapes in three forms.
+
+It imports views and all below, and no commands. Begin with `magics.py`, then `kernel_report.py` and `report`.
+"""
 
 from __future__ import annotations
 
