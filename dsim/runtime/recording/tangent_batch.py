@@ -76,7 +76,7 @@ class TangentBatch(Context):
         self._carrying.clear()
         self._active = set(self.params)
         for field, seed in zip(self.params, self._seeds, strict=True):
-            self._zero(field)
+            self._zero(field, self._count)
             for tangent, values in zip(self._memory[field], seed, strict=False):
                 tangent.require_memory()[...] = values
 
@@ -117,13 +117,13 @@ class TangentBatch(Context):
             found = self._bound[form, reached] = form.tangents(reached, self._memory, self.width)
         return found
 
-    def _zero(self, field: Field) -> None:
-        """Gives `field` tangents, all of them 0."""
+    def _zero(self, field: Field, first: int = 0) -> None:
+        """Gives `field` tangents, which are 0 from the `first` on."""
         known = self._memory.get(field)
         if known is None:
             self._memory[field] = tuple(zeros_like(field, f"{field.name}.dual") for _ in range(self.width))
         else:
-            for tangent in known:
+            for tangent in known[first:]:
                 zero(tangent.require_memory())
 
 
