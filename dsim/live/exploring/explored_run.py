@@ -34,7 +34,10 @@ class ExploredRun:
     warnings: Sequence[str] = ()
 
     def told(self) -> str:
-        """The problem, or else the loss, as text, the note, and the warnings."""
+        """The problem, or else the loss, as text, and the note."""
         loss = "" if self.loss is None else f"{self.name} = {self.loss:.6g}"
-        warnings = (f"warning: {text}" for text in self.warnings)
-        return "; ".join(part for part in (self.problem or loss, self.note, *warnings) if part)
+        return "; ".join(part for part in (self.problem or loss, self.note) if part)
+
+    def told_with_warnings(self) -> str:
+        """The same, and the warnings."""
+        return "; ".join([self.told(), *(f"warning: {text}" for text in self.warnings)])

@@ -70,7 +70,7 @@ class Panel:
             gradient = found.gradients.get(control.name)
             self.bars[control.name].value = "" if gradient is None else gradient_bar(gradient, most)
         self._curve.value = loss_curve(losses)
-        self._tell(found.told())
+        self._tell(found.told_with_warnings())
 
     def wait(self) -> None:
         """Says that a run has begun."""

@@ -128,13 +128,14 @@ def test_a_warning_after_a_move_in_the_page_is_shown(recwarn):
     assert seen.widget
     seen._panel.sliders["read"].value = 1
     assert "warning: " in seen._panel._told.value
-    assert "`k`" in seen.found.told()
+    assert "`k`" in seen._panel._told.value
+    assert "warning" not in repr(seen)  # nor below the picture
     assert not recwarn.list
     seen._panel.sliders["read"].value = 0
-    assert "warning" not in seen.found.told()
+    assert "warning" not in seen._panel._told.value
     with pytest.warns(ti.GradientWarning, match="`k`"):
         seen.set(read=1)
-    assert "warning" not in seen.found.told()
+    assert "warning" not in seen._panel._told.value
     seen.close()
 
 
