@@ -20,6 +20,7 @@ from llvmlite.binding.orcjit import LLJIT, JITLibraryBuilder, ResourceTracker, c
 from dsim.backends.cpu import images
 from dsim.backends.cpu.disk_cache import disk_cache
 from dsim.backends.cpu.target import FLOAT_MODE
+from dsim.backends.cpu.uninterrupted import uninterrupted
 from dsim.backends.llvm.parallel.dispatch import OUTSIDE
 from dsim.backends.locks import NUMBAS_LOCK
 
@@ -62,7 +63,7 @@ class MachineCode:
         name = f"dsim_{next(_numbers)}"
         self._level = level
         self._text = text if len(text) < _LONG else zlib.compress(text.encode(), 1)
-        with NUMBAS_LOCK:
+        with uninterrupted(), NUMBAS_LOCK:
             _compile_shared({n: t for n, t in shared.items() if n not in _SHARED})
             self._library = _linked(name, text, ("dsim_entry",), level, image)
         self.entry: int = self._library["dsim_entry"]
@@ -76,13 +77,14 @@ class MachineCode:
     @property
     def llvm(self) -> str:
         """The optimised module, made anew."""
-        with images.optimised(self._ir(), self._level) as module:
+        with uninterrupted(), images.optimised(self._ir(), self._level) as module:
             return str(module)
 
     @property
     def asm(self) -> str:
         """The machine code as assembly, made anew."""
-        return images.assembly(self._ir(), self._level)
+        with uninterrupted():
+            return images.assembly(self._ir(), self._level)
 
     def _ir(self) -> str:
         return self._text if isinstance(self._text, str) else zlib.decompress(self._text).decode()

@@ -21,6 +21,7 @@ from dsim.backends.cpu import images
 from dsim.backends.cpu.code import MachineCode
 from dsim.backends.cpu.runtime import runtime
 from dsim.backends.cpu.target import CpuTarget
+from dsim.backends.cpu.uninterrupted import uninterrupted
 from dsim.backends.cpu.variant import Variant
 from dsim.backends.llvm.kernel import FusedCopies, Strides, Wishes
 from dsim.backends.llvm.parallel import emit
@@ -80,7 +81,7 @@ class CompiledKernel:
         """One of the two variants, compiled when first asked for."""
         found = self._variants.get(checked)
         if found is None:
-            with COMPILING, room_to_compile():
+            with COMPILING, room_to_compile(), uninterrupted():
                 found = self._variants.get(checked)
                 if found is None:
                     found = self._variants[checked] = self._compile(checked)
@@ -88,7 +89,7 @@ class CompiledKernel:
 
     def begin(self, begin: Begin) -> None:
         """Begins to compile the variant for launches within bounds, which `variant` then waits for."""
-        with COMPILING, room_to_compile():
+        with COMPILING, room_to_compile(), uninterrupted():
             if False not in self._variants and self._begun is None:
                 emitted = emit.emit(self.kernel, _TARGET, self._wishes(False), self.facts)
                 known = _hash(emitted) in _CODE
@@ -116,7 +117,7 @@ class CompiledKernel:
 
     def fits_copies(self, key: MemoryKey) -> bool:
         """Whether copies of the memory `key` can be fused into it."""
-        with COMPILING:
+        with COMPILING, uninterrupted():
             return emit.fits_copies(self.kernel, _TARGET, self._wishes(False), self.facts, key)
 
     def _compile(self, checked: bool) -> Variant:
@@ -127,7 +128,7 @@ class CompiledKernel:
             runtime().start_threads()
 
         def search(statement: int) -> tuple[Emitted, MachineCode]:
-            with COMPILING, room_to_compile():
+            with COMPILING, room_to_compile(), uninterrupted():
                 found = emit.emit_search(self.kernel, _TARGET, wishes, self.facts, statement)
                 return found, _code(found, _LEVEL)
 

@@ -31,6 +31,7 @@ from numba.core.intrinsics import INTR_MATH
 from dsim._version import __version__
 from dsim.backends import llvm_passes
 from dsim.backends.cpu.disk_cache import DiskCache
+from dsim.backends.cpu.uninterrupted import uninterrupted
 
 _config: Any = numba.config  # type: ignore[attr-defined]
 _functions_of_c: dict[str, int] = _helperlib.c_helpers  # type: ignore[attr-defined]
@@ -59,9 +60,10 @@ def found(text: str, level: int, cache: DiskCache) -> bytes:
 
 def prepare() -> None:
     """Makes what all threads share, before there are several: each would make its own."""
-    _described(SPEED)
-    _versions()
-    _unlocked()
+    with uninterrupted():
+        _described(SPEED)
+        _versions()
+        _unlocked()
 
 
 def assembly(text: str, level: int) -> str:

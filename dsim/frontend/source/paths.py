@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import dis
 import types
 from collections.abc import Callable
 from typing import Any
@@ -100,7 +101,7 @@ class Surroundings:
         self.path = path
         self.cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
         self.module: dict[str, Any] = function.__globals__
-        self.local = frozenset(code.co_varnames) | frozenset(code.co_cellvars)
+        self.local = _locals(code)
 
     def find(self, name: str) -> tuple[Path, int] | None:
         """The path of `name`, and the identity of the scope that holds it; None when it is undefined."""
@@ -122,3 +123,15 @@ class Surroundings:
     def names(self) -> list[str]:
         """Those of the closure and of the module, for suggestions."""
         return [*self.cells, *(n for n in self.module if not hasattr(builtins, n))]
+
+
+def _locals(code: types.CodeType) -> frozenset[str]:
+    """The local names of a function.
+
+    Since Python 3.12 those of its comprehensions are among them, also where the function itself means another
+    variable by the same name.
+    """
+    names = {*code.co_varnames, *code.co_cellvars}.difference(code.co_freevars)
+    if not names.isdisjoint(code.co_names):
+        names -= {step.argval for step in dis.get_instructions(code) if step.opname == "LOAD_GLOBAL"}
+    return frozenset(names)

@@ -29,6 +29,8 @@ from dsim.records import record
 # a notebook cell), whose lines and columns are nevertheless a user's.
 TEXT = "__dsim_text__"
 
+_NO_FILE = "<string>"  # of `exec`, and of `python -c`, whose lines Python keeps under that name since 3.13
+
 # The lines of the file of each function that has a decorator of dsim's, as they were when it was made.
 _LINES: weakref.WeakKeyDictionary[types.FunctionType, list[str]] = weakref.WeakKeyDictionary()
 
@@ -147,7 +149,7 @@ def _without_source(function: types.FunctionType, changed: bool) -> Diagnostic:
     filename, help = function.__code__.co_filename, "define it in a file or in a notebook cell"
     magic = magic_of(filename)
     message = f"the source of {_called(function)} cannot be found"
-    if changed:
+    if changed and filename != _NO_FILE:
         message = f"the source of {_called(function)} was changed after its definition"
         help = "define it again: run its cell, or restart Python"
     elif magic is not None:
@@ -168,7 +170,7 @@ def _under_a_magic(function: types.FunctionType) -> FunctionText | None:
 
 def _on_the_command_line(function: types.FunctionType) -> FunctionText | None:
     """The text of `function` in what ``python -c`` was given; before 3.13 Python itself does not keep it."""
-    if function.__code__.co_filename != "<string>":
+    if function.__code__.co_filename != _NO_FILE:
         return None
     texts = (_in_lines(function, text.splitlines(keepends=True)) for text in sys.orig_argv[1:])
     return next((text for text in texts if text is not None), None)

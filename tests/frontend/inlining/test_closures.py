@@ -243,3 +243,20 @@ def test_other_refusals() -> None:
     assert "unknown-function: `abs` decorates no local function" in refused(builtin)
     assert "argument: `partial` takes a func or a Python function" in refused(partial)
     assert "recursion: `g` calls itself" in refused(endless)
+
+
+POWER = 5.0
+
+
+def test_a_comprehension_may_have_a_name_of_the_module() -> None:
+    """Since Python 3.12 it is among the locals of the function, whose own `POWER` it is not."""
+
+    def plain():
+        squares = [POWER**2 for POWER in (1.0, 2.0)]  # noqa: N806
+        return squares[1] + 10.0 * POWER
+
+    def k():
+        y[0] = plain()
+
+    run(k)
+    assert y.values[0] == plain() == 54.0

@@ -2,6 +2,7 @@
 
 import math
 import threading
+from concurrent.futures import thread as futures
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from dsim.backends.cpu import compiled, images
 from dsim.backends.cpu.machine import CpuMachine
 from dsim.runtime.sweeping import sweep
 from tests.runtime.compiling import compile_anew, compiler_threads, only_threads_compile, watch_threads
+from tests.stopping import watched
 
 N, START = 40, 0.25
 
@@ -93,6 +95,28 @@ def test_the_thread_of_the_sweep_takes_part(chain, monkeypatch):
     with ds.Tape(loss):
         run()
     assert took_part.is_set()
+    np.testing.assert_allclose(x.grad.to_numpy(), _gradient(), rtol=1e-13)
+
+
+def test_a_fork_of_another_thread_is_not_in_the_way(chain):
+    """It has the lock of `concurrent.futures` while it waits for the compile lock, which is held here."""
+    run, x, loss = chain
+    with watched(), futures._global_shutdown_lock, ds.Tape(loss):
+        run()
+    np.testing.assert_allclose(x.grad.to_numpy(), _gradient(), rtol=1e-13)
+
+
+def test_where_the_system_gives_no_threads_the_sweep_compiles_by_itself(chain, monkeypatch):
+    run, x, loss = chain
+    run()
+
+    def refused(self):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refused)
+    loss[None] = 0
+    with ds.Tape(loss):
+        run()
     np.testing.assert_allclose(x.grad.to_numpy(), _gradient(), rtol=1e-13)
 
 
