@@ -127,7 +127,7 @@ class _Threads:
             if future.set_running_or_notify_cancel():
                 try:
                     future.set_result(function())
-                except BaseException as error:  # who waits for it gets it
+                except BaseException as error:  # noqa: BLE001 (who waits for it gets it)
                     future.set_exception(error)
 
 

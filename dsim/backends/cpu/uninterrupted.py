@@ -1,7 +1,7 @@
 """Keeps Ctrl-C out of LLVM.
 
-Python raises `KeyboardInterrupt` between any two of its instructions, those of llvmlite included: there it may
-leave a lock held, for which other threads then wait for ever, or free a module twice.
+Python raises `KeyboardInterrupt` between any two of its instructions, those of llvmlite included. There it
+may leave a lock held, for which other threads then wait for ever, or free a module twice.
 """
 
 from __future__ import annotations

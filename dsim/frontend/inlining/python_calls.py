@@ -113,9 +113,8 @@ def _note_attributes(f: Frame, path: Path, method: types.MethodType) -> None:
     owner, code = method.__self__, method.__func__.__code__
     held = Path(path.text.rpartition(".")[0] or path.text, lambda: getattr(path.read(), "__self__", MISSING))
     for step, following in pairwise(dis.get_instructions(code)):
-        loaded = (
-            step.argval[-1] if isinstance(step.argval, tuple) else step.argval
-        )  # since Python 3.13 two in one
+        several = isinstance(step.argval, tuple)  # since Python 3.13
+        loaded = step.argval[-1] if several else step.argval
         reads = "LOAD_FAST" in step.opname and loaded == code.co_varnames[0]
         value = getattr(owner, following.argval, None) if reads and following.opname == "LOAD_ATTR" else None
         if isinstance(value, int | float | str | list | tuple | dict | set | np.ndarray):
