@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from dsim.frontend.expressions import local_parts, subscripts
+from dsim.frontend.expressions import local_parts, shared_locals, subscripts
 from dsim.frontend.expressions.elements import store
 from dsim.frontend.expressions.local_values import buffered, converted, fixed, holds_open, shown
 from dsim.frontend.frames import names
@@ -67,6 +67,7 @@ def assign_name(
 ) -> None:
     """``name = value``: the first assignment fixes the type, later ones cast."""
     name = target.id
+    shared_locals.note_returned(f, name, value, node)
     old = f.scope.values.get(name)
     if isinstance(old, Element | StructElement):
         with f.at(target):

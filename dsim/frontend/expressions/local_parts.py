@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dsim.frontend.expressions import subscripts
 from dsim.frontend.expressions.elements import cast_local
 from dsim.frontend.expressions.local_values import converted, fixed, is_open, shown
+from dsim.frontend.expressions.shared_locals import refuse_shared
 from dsim.frontend.expressions.structs import refuse_member
 from dsim.frontend.frames.frame import Frame
 from dsim.frontend.values import indexing, operators
@@ -121,6 +122,7 @@ def read(f: Frame, p: LocalPart) -> Value:
 
 def write(f: Frame, p: LocalPart, value: Value, node: ast.AST) -> None:
     """Sets the part to `value`."""
+    refuse_shared(f, p.name, node)
     f.bind(p.name, _replaced(f, p, f.scope.values[p.name], p.members, value, node), node)
 
 

@@ -13,6 +13,7 @@ from dsim.diagnostics import Span
 from dsim.frontend.expressions import assign, local_parts, overloads, subscripts
 from dsim.frontend.expressions.elements import accumulate, load, store
 from dsim.frontend.expressions.expressions import operate
+from dsim.frontend.expressions.shared_locals import refuse_shared
 from dsim.frontend.frames.frame import Frame
 from dsim.frontend.values import elementary
 from dsim.frontend.values.operators import SIGNS, unary
@@ -79,6 +80,7 @@ def _on_local(f: Frame, target: ast.expr, sign: str, value: Callable[[], Value])
         old = f.value(target)
         given = value()
         local_parts.refuse_item(f, target.id, target)
+        refuse_shared(f, target.id, target)
         assign.assign_name(f, target, _combined(f, sign, old, given, target.id), target)
         return old
     name = subscripts.root_local(f, target)

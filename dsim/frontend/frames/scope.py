@@ -7,6 +7,7 @@ been left), ``#draws`` (how many random numbers this iteration has drawn).
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Container
 from dataclasses import dataclass, field
 
@@ -43,6 +44,8 @@ class Scope:
         would change a copy.
     comprehensions : list of dict
         The present, or last, values of the names of the list comprehensions around this place.
+    returned : list
+        Assignments of calls that gave back the very value of another name: the two names, and the statement.
     """
 
     values: dict[str, Value] = field(default_factory=dict)
@@ -50,6 +53,7 @@ class Scope:
     first: dict[str, Span | None] = field(default_factory=dict)
     items: set[str] = field(default_factory=set)
     comprehensions: list[dict[str, Value]] = field(default_factory=list)
+    returned: list[tuple[str, str, ast.AST]] = field(default_factory=list)
 
     def visible(self) -> list[str]:
         """The user's names."""
