@@ -14,6 +14,7 @@ from dsim.frontend.frames.items import items
 from dsim.frontend.inlining.callables import callable_of
 from dsim.frontend.inlining.derive import DerivativeLike
 from dsim.frontend.values import elementary
+from dsim.frontend.values.operators import matrix
 from dsim.frontend.values.types import scalar_type
 from dsim.frontend.values.values import (
     FieldValue,
@@ -37,6 +38,10 @@ def cast(f: Frame, hint: str, value: Value, dtype: Value) -> Value:
 def _bit_cast(f: Frame, hint: str, value: Value, dtype: Value) -> Value:
     to = matrices.dtype(f, dtype)
     assert to is not None
+    if isinstance(value, list):
+        value = matrix(f.emit, value)
+    if isinstance(value, Mat):
+        return Mat(value.shape, tuple(_bit_cast(f, hint, entry, dtype) for entry in value.entries))
     atom = f.emit.number(value)
     if to.bits != atom.type.bits:
         f.emit.refuse("type", f"`bit_cast` needs types of one width, got {atom.type} and {to}")

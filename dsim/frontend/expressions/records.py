@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import copy
 import dataclasses
+import functools
 import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -102,8 +103,8 @@ def member(f: Frame, owner: RecordValue, name: str, node: ast.AST) -> Value:
         help = names.suggestion(name, list(owner.members)) or f"its members are {listed(owner.members)}"
         f.refuse("unknown-attribute", f"`{owner.name}` has no `{name}`", node, help=help)
     itself = dataclasses.replace(owner, after=None)
-    if isinstance(found, property):
-        return f.invoke(found.fget, [itself], {}, node, name)
+    if isinstance(found, property | functools.cached_property):  # its members never change
+        return f.invoke(found.fget if isinstance(found, property) else found.func, [itself], {}, node, name)
     if inspect.isfunction(found) or is_function(found):
         return Partial(found, (itself,), {})
     kind = owner.kind

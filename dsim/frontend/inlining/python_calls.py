@@ -49,7 +49,7 @@ def call(f: Frame, callee: Opaque, args: list[Value], keywords: dict[str, Value]
             result = exact(f.emit, "**", *plain)
         else:
             result = callee.value(*plain, **named)
-    except (TypeError, ValueError, AttributeError, LookupError, ArithmeticError) as error:
+    except (TypeError, ValueError, AttributeError, LookupError, ArithmeticError, OSError) as error:
         f.refuse("argument", str(error), node)
     except RecursionError:
         message = f"`{getattr(callee.value, '__name__', 'this function')}` calls itself without end"

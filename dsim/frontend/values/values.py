@@ -313,7 +313,7 @@ def _describe_object(value: Value) -> str:
     if isinstance(value, StructFieldValue | StructElement):
         of = value if isinstance(value, StructFieldValue) else value.field
         return f"the struct field `{of.name}`" if of is value else f"an element of `{of.name}`"
-    if isinstance(value, Opaque) and inspect.isroutine(value.value):
+    if isinstance(value, Opaque) and inspect.isroutine(value.value) and hasattr(value.value, "__name__"):
         return f"the function `{value.value.__name__}`"
     if isinstance(value, Opaque):
         return f"a Python object of type `{type(value.value).__name__}`"

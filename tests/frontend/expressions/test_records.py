@@ -1,6 +1,7 @@
 """Dataclasses that kernels make: members, defaults, methods, operators; carried, joined, returned."""
 
 import dataclasses
+import functools
 import operator
 from dataclasses import dataclass, field
 from typing import Any
@@ -25,6 +26,10 @@ class Pair:
     @property
     def product(self):
         return self.a * self.b
+
+    @functools.cached_property
+    def ratio(self):
+        return self.a / self.b
 
     @staticmethod
     def square(v):
@@ -84,6 +89,7 @@ def test_as_in_python() -> None:
             p = Pair(float(x[i]))
             q = Pair(b=float(x[i]), a=2.0)
             y[i] = p.twice() + 10.0 * q.product + Pair.square(3.0) + p.square(2.0) + Pair.diagonal(4.0).b
+            y[i] += p.ratio
 
     def nested():
         for i in range(4):

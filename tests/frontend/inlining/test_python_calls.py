@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import random
+from pathlib import Path
 
 import pytest
 
 from dsim.frontend.inlining.python_calls import closed
-from tests.frontend.dialect import f, lowered, run, ti
+from tests.frontend.dialect import f, lowered, refused, run, ti
 
 calls = 0
 side = 3
@@ -156,3 +157,12 @@ def test_lists_of_pythons_are_vectors_and_matrices():
     assert m.values.tolist() == [[1.0, 0.0], [0.0, 1.0]]
     start[1] = 5.0
     assert [c.read() == c.value for c in lowered(k).captures if c.name == "start"] == [True]
+
+
+def test_what_the_system_refuses_is_an_error_of_the_line() -> None:
+    out = f(1)
+
+    def k():
+        out[0] = ti.static(len(Path("/nonexistent").read_text()))
+
+    assert refused(k) == "argument: [Errno 2] No such file or directory: '/nonexistent'"

@@ -196,6 +196,18 @@ def test_bit_cast() -> None:
     assert n.values[0] == 0x3F800000
 
 
+def test_bit_cast_of_vectors_goes_entry_by_entry() -> None:
+    n = f(3, dtype=ti.i32)
+
+    def k(a: ti.f32):
+        v = ti.bit_cast(ti.Vector([a, a + a]), ti.i32)
+        w = ti.bit_cast([a, -a], ti.i32)
+        n[0], n[1], n[2] = v[0], v[1], w[1]
+
+    run(k, 1.0)
+    assert n.values.tolist() == [0x3F800000, 0x40000000, 0x3F800000 - 2**31]
+
+
 def test_elementary_functions() -> None:
     x = f(24)
 
