@@ -96,6 +96,7 @@ def _entry(f: Frame, target: ast.Subscript | ast.Attribute, value: Value) -> Non
 
 def element(f: Frame, target: ast.expr) -> Element | StructElement:
     """The element of a memory that `target` names, to be written."""
+    shared_locals.refuse_shared(f, _root(target), target)
     found = f.place(target)
     if not isinstance(found, Element | StructElement):
         if subscripts.root_local(f, target, RecordValue) is not None:

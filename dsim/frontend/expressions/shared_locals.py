@@ -8,15 +8,16 @@ which statement may have given the second name, and whether one after that gives
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 from dsim.frontend.frames.frame import Frame
-from dsim.frontend.values.values import Mat, RecordValue, StructValue, Value
+from dsim.frontend.values.values import Element, Mat, RecordValue, StructValue, Value
 from dsim.records import record
 
 _LOOPS = (ast.For, ast.While)
-_SHARED = (Mat, StructValue, RecordValue, tuple, list)
+_CHANGEABLE = (Mat, Element, StructValue, RecordValue, list)
+_SHARED = (*_CHANGEABLE, tuple)
 _DEFAULT = "the default of "
 _COMPONENTS = frozenset("xyzwrgbastpq")
 
@@ -35,7 +36,7 @@ Place = tuple[_At, ...]  # the statements around a place, the outermost first
 
 def refuse_shared(f: Frame, name: str, node: ast.AST) -> None:
     """Refuses to change `name` in place where Python would change what another name means, too."""
-    if not f.plain or not isinstance(f.scope.values.get(name), _SHARED):
+    if not f.plain or not isinstance(f.scope.values.get(name), _CHANGEABLE):
         return
     other = next(_others(f, name, node), None)
     if other is not None:
@@ -48,16 +49,16 @@ def refuse_shared(f: Frame, name: str, node: ast.AST) -> None:
 
 
 def _help(name: str, value: Value) -> str:
-    if isinstance(value, Mat) and len(value.shape) == 1:
+    if isinstance(value, Mat | Element) and len(value.shape) == 1:
         return f"copy it before: `{name} = {name}[:]`"
     return f"make `{name}` of its parts before: what has one name only may be changed"
 
 
 def note_returned(f: Frame, name: str, value: Value, node: ast.AST) -> None:
-    """Notes that ``name = call(…)`` gives `name` the value of another local, which the call returned."""
-    called = isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)
-    if f.plain and called and isinstance(value, _SHARED) and value:
-        others = [n for n in f.scope.visible() if n != name and f.scope.values[n] is value]
+    """Notes that ``name = call(…)`` gives `name` the value of another local, or an object that holds it."""
+    if f.plain and isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
+        held = [v for v in (value, *_parts(value)) if isinstance(v, _SHARED)]
+        others = [n for n in f.scope.visible() if n != name and any(f.scope.values[n] is v for v in held)]
         f.scope.returned += [(name, other, node) for other in others]
 
 
@@ -80,8 +81,9 @@ def _others(f: Frame, name: str, node: ast.AST) -> Iterator[str]:
     here = text.places.get(id(node))
     if here is None:
         return
-    shared = [*text.sharings, *(_Sharing(a, b, text.places[id(at)]) for a, b, at in f.scope.returned)]
-    shared = [s for s in shared if not s.parts or _has_shared_parts(values.get(s.source))]
+    returned = [(a, b, text.places.get(id(at))) for a, b, at in f.scope.returned]
+    shared = [*text.sharings, *(_Sharing(a, b, at) for a, b, at in returned if at is not None)]
+    shared = _closed([s for s in shared if not s.parts or _has_shared_parts(values.get(s.source))])
     for s in shared:
         names = {s.target, s.source}
         if name not in names or len(names) < 2 or not _reaches(s, here):
@@ -94,6 +96,23 @@ def _others(f: Frame, name: str, node: ast.AST) -> Iterator[str]:
         renewed = (at for bound, at in text.bound if bound in names and at not in kept)
         if not any(_between(s.place, at, here) for at in renewed):
             yield other if is_default else f"`{other}`"
+
+
+def _closed(sharings: list[_Sharing]) -> list[_Sharing]:
+    """Those, and what follows: after ``q = m`` and ``r = q``, `r` may be `m`."""
+    found = dict.fromkeys(sharings)
+    new = sharings
+    while new:
+        new = [
+            s
+            for a in found
+            for b in sharings
+            if a.source == b.target and a.target != b.source and _reaches(b, a.place)
+            for s in (_Sharing(a.target, b.source, a.place),)
+            if s not in found
+        ]
+        found.update(dict.fromkeys(new))
+    return list(found)
 
 
 @record(eq=False)
@@ -127,10 +146,15 @@ def _text(function: ast.FunctionDef) -> _Text:
 
 def _has_shared_parts(value: Value) -> bool:
     """Whether a part of `value` is an object of its own, and no number."""
-    if isinstance(value, Mat):
+    if isinstance(value, Mat | Element):
         return len(value.shape) > 1
-    parts = value.members.values() if isinstance(value, StructValue | RecordValue) else value
-    return isinstance(value, _SHARED) and any(isinstance(part, _SHARED) for part in parts)
+    return any(isinstance(part, _SHARED) for part in _parts(value))
+
+
+def _parts(value: Value) -> Iterable[Value]:
+    if isinstance(value, StructValue | RecordValue):
+        return value.members.values()
+    return value if isinstance(value, tuple | list) else ()
 
 
 def _reaches(s: _Sharing, here: Place) -> bool:
