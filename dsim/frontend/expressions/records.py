@@ -11,6 +11,7 @@ import copy
 import dataclasses
 import functools
 import inspect
+import operator
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -99,7 +100,8 @@ def member(f: Frame, owner: RecordValue, name: str, node: ast.AST) -> Value:
     if name in owner.members and owner.after is None:
         return owner.members[name]
     found = _of_class(owner, name)
-    if found is None or name.startswith("__"):
+    is_operator = inspect.isfunction(found) and (hasattr(operator, name) or name == "__call__")
+    if found is None or (name.startswith("__") and not is_operator):
         help = names.suggestion(name, list(owner.members)) or f"its members are {listed(owner.members)}"
         f.refuse("unknown-attribute", f"`{owner.name}` has no `{name}`", node, help=help)
     itself = dataclasses.replace(owner, after=None)

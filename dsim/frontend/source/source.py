@@ -20,7 +20,7 @@ from typing import Any
 
 from dsim.diagnostics import Diagnostic, KernelSyntaxError, Source, Span
 from dsim.diagnostics.places import display_name
-from dsim.frontend.source import lambdas
+from dsim.frontend.source import lambdas, private_names
 from dsim.frontend.source.same_code import is_code_of
 from dsim.frontend.source.timed_cells import magic_of, timed_texts
 from dsim.records import record
@@ -205,7 +205,10 @@ def _in_lines(
         text = parse(Source(name, "".join(block).rstrip("\n"), first + above, file), code.co_name)
     except (SyntaxError, tokenize.TokenError, KernelSyntaxError):
         return None
-    return text if is_code_of(function, text.node) else None
+    if not is_code_of(function, text.node):
+        return None
+    private_names.spell_out(text.node, code)
+    return text
 
 
 def bring(function: Callable[..., Any], source: Source, node: ast.FunctionDef) -> None:

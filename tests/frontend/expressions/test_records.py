@@ -298,3 +298,24 @@ def test_refusals() -> None:
     }
     for function, message in wanted.items():
         assert message in refused(function), function.__name__
+
+
+class Doubled(Pair):
+    def __mul__(self, s):
+        return super().__mul__(2.0 * s)
+
+    def __call__(self, v):
+        return super().__call__(v) + self.__neg__().a
+
+
+def test_operators_by_name() -> None:
+    def by_name():
+        for i in range(4):
+            p = Doubled(x[i], 3.0)
+            y[i] = (p * 2.0).a + 10.0 * p(x[i]) + Pair(x[i]).__call__(2.0) + (p.__add__(p)).b
+
+    def other():
+        y[0] = Pair(x[0]).__class__
+
+    agrees(by_name, [y])
+    assert "`Pair` has no `__class__`" in refused(other)
