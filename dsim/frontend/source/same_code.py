@@ -59,7 +59,7 @@ def _imports(code: types.CodeType, node: ast.AST) -> list[ast.stmt]:
     Python compiles `a.f()` differently where the module imports `a`; `code` shows which case holds.
     """
     owners = set(_owners_of_methods(code))
-    found = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} - owners - {"super"}
+    found = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} - owners - {"super", "__debug__"}
     return [ast.Import([ast.alias(name)]) for name in sorted(found)]
 
 

@@ -204,6 +204,9 @@ class Owner:
     def above(self, v):
         return super().__init__() or v
 
+    def checked(self, v):
+        return v if __debug__ else -v
+
 
 def enclosing(a):
     def inner(v, *, b=1.0):
@@ -216,7 +219,8 @@ def enclosing(a):
 
 
 @pytest.mark.parametrize(
-    "function", [Owner.private, Owner.above, *enclosing(1.0), wrapped(len), wrapped, read, is_code_of]
+    "function",
+    [Owner.private, Owner.above, Owner.checked, *enclosing(1.0), wrapped(len), wrapped, read, is_code_of],
 )
 def test_code_is_that_of_its_text(function):
     assert read(function).node.name == function.__code__.co_name
