@@ -40,4 +40,4 @@ class ExploredRun:
 
     def told_with_warnings(self) -> str:
         """The same, and the warnings."""
-        return "; ".join([self.told(), *(f"warning: {text}" for text in self.warnings)])
+        return "; ".join(filter(None, [self.told(), *(f"warning: {text}" for text in self.warnings)]))

@@ -191,7 +191,7 @@ BACKENDS: dict[str, Callable[[KernelIR, Settings], Machine]] = {"cpu": _compiled
 
 
 class MachineThreads:
-    """So many threads on which machines compile before launches, as far as their backend can do that."""
+    """At most `count` threads on which machines compile before launches, as far as their backend can."""
 
     def __init__(self, count: int) -> None:
         self._threads = CompilerThreads(count)

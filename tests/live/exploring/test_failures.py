@@ -5,6 +5,7 @@ import pytest
 
 import dsim as ti
 from dsim import explore
+from dsim.live.exploring.explored_run import ExploredRun
 from tests.live.exploring.springs import springs
 
 
@@ -137,6 +138,10 @@ def test_a_warning_after_a_move_in_the_page_is_shown(recwarn):
         seen.set(read=1)
     assert "warning" not in seen._panel._told.value
     seen.close()
+
+
+def test_a_warning_of_a_run_without_a_loss_stands_alone():
+    assert ExploredRun(warnings=("a", "b")).told_with_warnings() == "warning: a; warning: b"
 
 
 def test_a_long_run_says_that_it_runs(monkeypatch):
