@@ -179,7 +179,7 @@ class AdjointScene:
                 return np.full((1, every.shape[1]), np.nan)
             return every[self.element :: max(1, self._count())]  # in each of two grids
 
-        return Points(name=FOLLOWED, at=at, color=_MARK, size=size)
+        return Points(name=FOLLOWED, at=at, color=_MARK, size=size, gaps=True)
 
     def _count(self) -> int:
         return int(np.prod(self._of.shape, dtype=np.int64))
@@ -194,7 +194,7 @@ class AdjointScene:
         layers: list[Layer] = []
         if not self._of.shape:
             history = self._placed(np.arange(len(states)), states, len(states))
-            layers.append(Lines(name=f"{self._name} over the {self._of.unit}s", at=history))
+            layers.append(Lines(name=f"{self._name} over the {self._of.unit}s", at=history, gaps=True))
         layers.append(self._followed(self._graph_points))
         layers.append(Points(name=self._name, at=self._graph_points, size=9 if not self._of.shape else None))
         layers.append(Arrows(name=f"−{self.gradient}", at=self._graph_points, vectors=self._upwards))

@@ -127,9 +127,12 @@ class Placed(Layer):
         How many of these are outside of the picture.
     nowhere : int
         How many positions are not finite.
+    gaps : bool
+        Whether those are meant so: nobody is told of them.
     """
 
     at: Any
+    gaps: bool = False
     drawn: int = field(default=0, init=False)
     outside: int = field(default=0, init=False)
     nowhere: int = field(default=0, init=False)

@@ -85,7 +85,7 @@ class Scene:
                 drawn = f"{len(layer.sample):,} of {layer.count:,} {layer.kind} of {layer.name}"
                 notes.append(f"{drawn}, chosen at random")
         for layer in placed:
-            if layer.nowhere:
+            if layer.nowhere and not layer.gaps:
                 counts = f"{layer.nowhere:,} of {layer.nowhere + layer.drawn:,} {_places(layer)}"
                 notes.append(f"{counts} are not finite, so not drawn")
         left = next((layer for layer in placed if layer.outside), None)

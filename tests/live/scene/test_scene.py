@@ -163,3 +163,4 @@ def test_positions_that_are_not_finite_are_counted():
     )
     at[:] = np.nan
     assert made.frame(2).header["note"].startswith("3 of 3 points of p are not finite, so not drawn")
+    assert "note" not in scene(Points(name="p", at=at, gaps=True), bounds=[(0, 1)] * 2).frame(0).header

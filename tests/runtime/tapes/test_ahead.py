@@ -143,6 +143,7 @@ def test_its_errors_are_raised_where_it_runs(large, monkeypatch):
 
     energy()
     with monkeypatch.context() as patch:
+        only_threads_compile(patch)
         patch.setattr(images, "found", broken)
         with pytest.raises(RuntimeError, match="LLVM fails"), ds.Tape(loss):
             run()
