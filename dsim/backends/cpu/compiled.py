@@ -17,7 +17,7 @@ import numpy as np
 
 from dsim.analysis.bounds import Bounds
 from dsim.analysis.effects import Effects
-from dsim.backends.cpu import images
+from dsim.backends.cpu import builtin_calls, images
 from dsim.backends.cpu.code import MachineCode
 from dsim.backends.cpu.runtime import runtime
 from dsim.backends.cpu.target import CpuTarget
@@ -121,6 +121,7 @@ class CompiledKernel:
             return emit.fits_copies(self.kernel, _TARGET, self._wishes(False), self.facts, key)
 
     def _compile(self, checked: bool) -> Variant:
+        builtin_calls.begin()
         wishes = self._wishes(checked)
         begun, self._begun = (None, self._begun) if checked else (self._begun, None)
         emitted, image = begun or (emit.emit(self.kernel, _TARGET, wishes, self.facts), None)

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections import deque
-from collections.abc import Callable
 from concurrent.futures import Future, wait
-from typing import Any
 from weakref import WeakSet
 
 import numpy as np
@@ -16,6 +13,7 @@ from dsim.backends.cpu import first_touch, images
 from dsim.backends.cpu.compiled import CompiledKernel
 from dsim.backends.cpu.disk_cache import DiskCache, disk_cache
 from dsim.backends.cpu.runtime import runtime
+from dsim.backends.cpu.worker_threads import WorkerThreads
 from dsim.backends.locks import before_fork
 
 
@@ -33,7 +31,7 @@ class CompilerThreads:
 
     def __init__(self, count: int) -> None:
         images.prepare()
-        self._threads = _Threads(count)
+        self._threads = WorkerThreads(count)
         self._cache = disk_cache()
         self._process = os.getpid()
         self._given: list[CompiledKernel] = []
@@ -69,66 +67,6 @@ class CompilerThreads:
         if (text, level) not in self._begun:
             self._begun[text, level] = self._threads.submit(_made, text, level, self._cache)
         return self._begun[text, level]
-
-
-class _Threads:
-    """At most `count` threads, which end when there is nothing to do.
-
-    An executor of `concurrent.futures` takes a lock of that module's whenever it is given something. A fork
-    takes it, too, before the compile lock, which who gives something here holds: both would wait for ever.
-    """
-
-    def __init__(self, count: int) -> None:
-        self._count = count
-        self._lock = threading.Lock()
-        self._given: deque[tuple[Future[Any], Callable[[], Any]]] = deque()
-        self._alive: set[threading.Thread] = set()
-
-    def submit(self, function: Callable[..., Any], *args: Any) -> Future[Any]:
-        """Calls `function` on one of the threads, as soon as it is free."""
-        future: Future[Any] = Future()
-        with self._lock:
-            self._given.append((future, lambda: function(*args)))
-            if len(self._alive) < self._count:
-                self._begin()
-        return future
-
-    def close(self) -> None:
-        """Cancels what has not begun, and waits for the rest."""
-        with self._lock:
-            alive = list(self._alive)
-            self._cancel()
-        for thread in alive:
-            if thread.ident is not None:  # it began: Ctrl-C did not come before
-                thread.join()
-
-    def _begin(self) -> None:
-        thread = threading.Thread(target=self._work, name="dsim-compiler")
-        self._alive.add(thread)
-        try:
-            thread.start()
-        except RuntimeError:  # the system gives no thread: who needs a kernel compiles it
-            self._alive.discard(thread)
-            if not self._alive:
-                self._cancel()
-
-    def _cancel(self) -> None:
-        for future, _ in self._given:
-            future.cancel()
-        self._given.clear()
-
-    def _work(self) -> None:
-        while True:
-            with self._lock:
-                if not self._given:
-                    self._alive.discard(threading.current_thread())
-                    return
-                future, function = self._given.popleft()
-            if future.set_running_or_notify_cancel():
-                try:
-                    future.set_result(function())
-                except BaseException as error:  # noqa: BLE001 (who waits for it gets it)
-                    future.set_exception(error)
 
 
 def _made(text: str, level: int, cache: DiskCache) -> bytes:

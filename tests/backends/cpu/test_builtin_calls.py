@@ -2,6 +2,7 @@
 
 import ctypes
 import gc
+import os
 import subprocess
 import sys
 import textwrap
@@ -10,7 +11,7 @@ import weakref
 
 import pytest
 
-from dsim.backends.cpu import builtin_calls
+from dsim.backends.cpu import builtin_calls, disk_cache
 from dsim.backends.cpu.builtin_calls import builtin
 from dsim.backends.cpu.code import MachineCode
 
@@ -81,6 +82,82 @@ def test_the_code_lives_as_long_as_the_function():
 
 def test_functions_share_what_calls_them():
     assert builtin_calls._caller() is builtin_calls._caller()
+
+
+BEGUN = """
+import os
+import sys
+import threading
+from dsim.backends.cpu import builtin_calls, disk_cache
+from dsim.backends.cpu.builtin_calls import builtin
+from dsim.backends.cpu.code import MachineCode
+
+def run():
+    slots = (ctypes.c_int64 * 1)(5)
+    assert builtin(MachineCode(TEXT, {}))(ctypes.addressof(slots)) == 5
+    assert slots[0] == 6
+"""
+
+
+def _ran(program: str, folder) -> str:
+    """What a program says, which finds machine code in this folder, or makes it."""
+    text = f"import ctypes\nTEXT = {NEXT!r}\n{BEGUN}\n{textwrap.dedent(program)}"
+    ran = subprocess.run(
+        [sys.executable, "-c", text],
+        env={**os.environ, disk_cache.VARIABLE: str(folder)},
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert (ran.returncode, ran.stderr) == (0, "")
+    return ran.stdout
+
+
+def test_another_thread_compiles_what_calls_them_once_for_all_processes(tmp_path):
+    program = """
+        begun, start = [], threading.Thread.start
+
+        def noted(thread):
+            begun.append(thread.name)
+            start(thread)
+
+        threading.Thread.start = noted
+        builtin_calls.begin()
+        builtin_calls.begin()
+        run()
+        run()
+        print(begun, builtin_calls._BEGUN)
+    """
+    assert _ran(program, tmp_path) == "['dsim-compiler'] {}\n"
+    assert _ran(program, tmp_path) == "[] {}\n"
+
+
+def test_where_no_thread_starts_the_caller_compiles_it(tmp_path):
+    program = """
+        def start(thread):
+            raise RuntimeError("can't start new thread")
+
+        threading.Thread.start = start
+        run()
+        print("ran")
+    """
+    assert _ran(program, tmp_path) == "ran\n"
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+def test_a_fork_waits_for_what_calls_them(tmp_path):
+    program = """
+        builtin_calls.begin()
+        child = os.fork()
+        run()
+        if child:
+            assert os.waitpid(child, 0) == (child, 0)
+        else:
+            os._exit(0)
+        print("ran")
+    """
+    assert _ran(program, tmp_path) == "ran\n"
 
 
 def test_kernels_run_until_python_ends(tmp_path):
