@@ -87,6 +87,7 @@ WRITERS: dict[str, Callable[[Path], object]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WRITERS)
 def test_a_full_disk_leaves_what_was_there(name: str, tmp_path: Path) -> None:
     write, path = WRITERS[name], tmp_path / name

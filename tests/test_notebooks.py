@@ -48,6 +48,7 @@ def test_a_notebook_is_small_enough_to_be_shown_everywhere(path):
     assert path.stat().st_size <= LARGEST
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", [*notebooks(), *lessons()], ids=lambda path: path.stem)
 def test_pages_have_all_formulas_as_pictures_and_need_no_network(path):
     texts = [cell.source for cell in nbformat.read(path, 4).cells if cell.cell_type == "markdown"]

@@ -252,6 +252,7 @@ def test_the_order_of_polygamma_is_a_whole_number(order):
     assert "help: it is a whole number from 0 to 100, known when compiling" in str(caught.value)
 
 
+@pytest.mark.slow
 def test_the_order_of_polygamma_is_known_when_compiling():
     ds.init(default_fp=ds.f64)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 import dsim as ds
 
 _HEAVY = ("IPython", "matplotlib", "scipy.sparse", "ipywidgets")
@@ -15,6 +17,7 @@ def _told(code: str) -> str:
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
 
 
+@pytest.mark.slow
 def test_heavy_and_rare_modules_are_imported_by_their_first_use():
     code = f"import sys, dsim; print([m for m in {_HEAVY + _LATER} if m in sys.modules])"
     assert _told(code) == "[]\n"
@@ -29,6 +32,7 @@ def test_every_public_name_is_there():
     assert {"ad", "hessian", "svd", "operations"} <= {*dir(ds)}
 
 
+@pytest.mark.slow
 def test_operators_of_operations_are_there_without_the_operations_of_dsim():
     """An operation whose rule is differentiated once more: the rule is traced."""
     code = """

@@ -163,6 +163,7 @@ def test_sync_waits_for_nothing():
     assert ti.sync() is None
 
 
+@pytest.mark.slow
 def test_a_kernel_is_compiled_by_the_settings_that_it_was_made_under():
     """Also when others are in force by then, as for the adjoint of a launch that a tape has recorded."""
     ti.init(default_fp=ti.f64, loop_memory=1)

@@ -148,6 +148,7 @@ def test_other_results_decide_and_count() -> None:
     assert x.grad.to_numpy().tolist() == [0.5, 1.0, 7.5, 20.0]
 
 
+@pytest.mark.slow
 def test_local_arrays_in_a_func_and_its_rule() -> None:
     @ti.func
     def picked(v, i: int):

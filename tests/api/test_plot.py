@@ -19,6 +19,7 @@ def _figures():
     plt.close("all")
 
 
+@pytest.mark.slow
 def test_importing_dsim_does_not_import_matplotlib():
     code = "import sys, dsim; dsim.plot.field; print('matplotlib' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -117,12 +118,14 @@ def test_a_trajectory_shows_each_number_and_the_norm():
     assert isinstance(wide.collections[0].norm, SymLogNorm)
 
 
+@pytest.mark.slow
 def test_names_are_no_formulas(tmp_path):
     x = ds.field(ds.f64, shape=3, name="$\\bad$", needs_grad=True)
     for draw in (ds.plot.field, ds.plot.gradient):
         draw(x).figure.savefig(tmp_path / "x.png")
 
 
+@pytest.mark.slow
 def test_numbers_that_are_not_finite_are_drawn(tmp_path):
     u = ds.field(ds.f64, shape=(2, 2), needs_grad=True)
     u.grad.fill(np.nan)

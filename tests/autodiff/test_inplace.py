@@ -67,6 +67,7 @@ def in_turn() -> tuple[Building, Memory]:
     return k, x
 
 
+@pytest.mark.slow
 def test_elements_that_are_not_the_same_in_each_trip() -> None:
     k, x = in_turn()
     case = held(k.kernel(), {x.key: floats(5, 2)})
@@ -74,6 +75,7 @@ def test_elements_that_are_not_the_same_in_each_trip() -> None:
     assert "parallel for i" in show(ready(case.adjoint.kernel)), "iterations are still independent"
 
 
+@pytest.mark.slow
 def test_time_steps_of_two_fields() -> None:
     k = Building()
     x, y = k.field("x", 4), k.field("y", 4)
@@ -85,6 +87,7 @@ def test_time_steps_of_two_fields() -> None:
     held(k.kernel(), {x.key: floats(4), y.key: floats(4)})
 
 
+@pytest.mark.slow
 def test_neighbours_within_a_row() -> None:
     k = Building()
     a = k.field("a", 3, 4)
@@ -168,6 +171,7 @@ def test_an_order_that_the_primal_must_keep() -> None:
     assert "parallel" not in show(ready(case.adjoint.kernel))
 
 
+@pytest.mark.slow
 def test_while_loops_and_branches_write() -> None:
     k = Building()
     x, n = k.field("x", 4), k.field("n", 4, type=i32)
@@ -205,6 +209,7 @@ def test_what_one_statement_writes_and_another_reads() -> None:
     held(k.kernel(), {x.key: floats(4), y.key: floats(4)})
 
 
+@pytest.mark.slow
 def test_a_condition_that_counts() -> None:
     """``while atomic_add(n[i], 1) < 3``: what a condition writes is part of a trip."""
     k = Building()
@@ -237,6 +242,7 @@ def test_a_branch_whose_result_is_used() -> None:
     held(k.kernel(), {x.key: floats(4), y.key: np.array([0.5, -0.5, 0.7, -0.1])})
 
 
+@pytest.mark.slow
 def test_a_loop_whose_result_is_used() -> None:
     """A parallel loop with a sum: it runs forward with undo logs of its own, which are rewound each trip."""
     k = Building()
@@ -287,6 +293,7 @@ def test_steps_of_time_are_logged_once() -> None:
     assert count(backwards, RollBack) == 2
 
 
+@pytest.mark.slow
 def test_trips_that_see_nothing_of_one_another_are_undone_at_once() -> None:
     k = Building()
     x, y, z = k.field("x", 4, 2), k.field("y", 4, 2), k.field("z", 4)

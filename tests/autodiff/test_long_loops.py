@@ -168,6 +168,7 @@ def test_a_carried_matrix():
     assert tangent == pytest.approx(-TRIPS * math.cos(whole - angle), rel=1e-9)
 
 
+@pytest.mark.slow
 def test_a_local_vector_by_run_time_indices():
     f = Fields()
     x, n, loss = f.x, f.n, f.loss
@@ -184,6 +185,7 @@ def test_a_local_vector_by_run_time_indices():
     assert gradient == pytest.approx(tangent, rel=1e-10)
 
 
+@pytest.mark.slow
 def test_many_at_once():
     f = Fields()
     loss, rows = f.loss, 8

@@ -50,6 +50,7 @@ def test_one_thread_at_a_time():
     assert max(most) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="interrupts itself by a timer")
 def test_ctrl_c_at_any_instruction_leaves_them_free():
     """Thousands of times, each a little later: also while they are taken and released."""

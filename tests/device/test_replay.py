@@ -98,6 +98,7 @@ def replayed(writer: Writer, modules: dict[str, GridModule]) -> list[tuple[str, 
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("real", ["f32", "f64"])
 @pytest.mark.parametrize("program", ["atomic_maximum", "sorted_in_place", "mean_and_variance"])
 def test_what_is_recorded_holds(program, real, writer, modules):
@@ -107,6 +108,7 @@ def test_what_is_recorded_holds(program, real, writer, modules):
     assert [wrong for _, wrong in found if wrong] == []
 
 
+@pytest.mark.slow
 def test_another_value_is_found(writer, modules):
     record_program(writer, "sorted_in_place", "f64")
     run = writer.runs[0]
@@ -117,12 +119,14 @@ def test_another_value_is_found(writer, modules):
     assert not any(wrong for _, wrong in found[1:])
 
 
+@pytest.mark.slow
 def test_launches_that_do_nothing_are_found(writer, modules, monkeypatch):
     record_program(writer, "gravity", "f64")
     monkeypatch.setattr(Processor, "launch", lambda *_: None)
     assert [label for label, wrong in replayed(writer, modules) if not wrong] == []
 
 
+@pytest.mark.slow
 def test_a_run_of_several_launches_with_what_the_host_writes_in_between(writer, modules):
     ds.init(default_fp=ds.f64)
     x = ds.field(ds.f64, shape=9, needs_grad=True)
@@ -179,6 +183,7 @@ def test_all_zeros_are_no_small_numbers(writer, modules):
     assert len(wrong) == 1
 
 
+@pytest.mark.slow
 def test_faults(writer, modules):
     record_reports(writer)
     writer.runs[:] = [run for run in writer.runs if run.launches[0].prints is None]

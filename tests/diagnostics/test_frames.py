@@ -226,6 +226,7 @@ step()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("everything", [False, True])
 def test_a_script(tmp_path, everything):
     path = tmp_path / "script.py"

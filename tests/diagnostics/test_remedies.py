@@ -23,6 +23,7 @@ def _said():
                     yield f"{path.relative_to(folder)}:{node.lineno}", codes[0], node, SAY[name]
 
 
+@pytest.mark.slow
 def test_every_diagnostic_has_a_line_of_help():
     found = list(_said())
     assert len(found) > 150

@@ -23,6 +23,7 @@ def test_page(page, monkeypatch, tmp_path):
     check(page.read_text(encoding="utf-8"), page.stem)
 
 
+@pytest.mark.slow
 def test_every_code_has_a_line():
     page = (DOCS / "errors.md").read_text(encoding="utf-8")
     table = dict(re.findall(r"^\| \[`([a-z-]+)`\]\(#\1\) \| (\w+) \|", page, re.MULTILINE))

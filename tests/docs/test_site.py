@@ -81,6 +81,7 @@ def test_formulas_are_pictures(site):
     assert set(formulas) == {'<svg role="img'}
 
 
+@pytest.mark.slow
 def test_a_formula_that_cannot_be_drawn_is_a_warning(tmp_path):
     settings = f"import sys; sys.path.insert(0, {str(ROOT / 'docs')!r})\n"
     settings += "extensions, html_math_renderer = ['formulas'], 'drawn'\n"

@@ -184,6 +184,7 @@ def test_lazy_gradients_do_not_mean_ndarrays():
         a.grad.to_numpy()
 
 
+@pytest.mark.slow
 def test_the_table_is_what_is_tested():
     page = PAGE.read_text(encoding="utf-8")
     section = page[page.index("### Layouts, and ways") :].split("\n\n")

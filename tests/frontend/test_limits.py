@@ -83,6 +83,7 @@ def chain(tmp_path, cases: int):
     return module.k
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cases", [250, 2000])
 def test_chains_of_branches_are_limited(tmp_path, cases) -> None:
     said = refused(chain(tmp_path, cases))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import linecache
 from itertools import count
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -139,6 +140,7 @@ def function_of(source: str, **namespace):
     return namespace["k"]
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 @given(programs(), st.integers(-5, 20), st.integers(-5, 20))
 def test_random_programs(source: str, a: int, b: int) -> None:
@@ -154,6 +156,7 @@ CALLER = """def k(p: int, q: int) -> int:
 """
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
 @given(programs(), st.integers(-5, 20), st.integers(-5, 20))
 def test_random_funcs(source: str, a: int, b: int) -> None:

@@ -152,6 +152,7 @@ def test_colours_there_and_back():
         assert rgb_to_hex(several).tolist() == [0xFF0000, 0xFF00]
 
 
+@pytest.mark.slow
 def test_matplotlib_is_imported_only_for_drawing():
     asked = "print('matplotlib' in sys.modules)"
     program = f"import sys, dsim; {asked}; dsim.GUI; {asked}"
@@ -197,6 +198,7 @@ def test_a_field_of_arrows():
         gui.arrow_field(np.ones((2, 2, 3)))
 
 
+@pytest.mark.slow
 def test_the_longest_vector_of_a_field_takes_a_tenth():
     gui = GUI(res=200)
     v = dsim.Vector.field(2, dsim.f32, shape=(20, 10))

@@ -138,6 +138,7 @@ def listens(folder: Path) -> bool:
         return asking.connect_ex("here") == 0
 
 
+@pytest.mark.slow
 def test_a_figure_is_shown(kernel):
     _, client = kernel
     shown: list[str] = []

@@ -1,6 +1,7 @@
 """Derivatives of ``sym_eig`` and ``eig`` where eigenvalues are equal, nearly so, or complex."""
 
 import numpy as np
+import pytest
 
 import dsim as ds
 from tests.linalg.cases import Slope
@@ -12,6 +13,7 @@ def symmetric(known):
     return product(known.left, known.values, known.left)
 
 
+@pytest.mark.slow
 @SIZES
 def test_symmetric_functions_of_eigenvalues(n):
     @ds.func
@@ -26,6 +28,7 @@ def test_symmetric_functions_of_eigenvalues(n):
     agree(slope, known.directions, 3 * A @ A)
 
 
+@pytest.mark.slow
 @SIZES
 def test_eigenvectors_turn_by_one_over_the_gap(n):
     weights = ds.Matrix(np.random.default_rng(1).normal(size=(n, n)))
@@ -50,6 +53,7 @@ def test_eigenvectors_turn_by_one_over_the_gap(n):
     np.testing.assert_allclose(dot(slope.gradients(), direction), [expected], rtol=1e-8)
 
 
+@pytest.mark.slow
 def test_second_derivatives_of_complex_eigenvalues():
     @ds.func
     def by_eig(A):
@@ -64,6 +68,7 @@ def test_second_derivatives_of_complex_eigenvalues():
     np.testing.assert_allclose(slope.curvatures(direction), differences, rtol=1e-7, atol=1e-7)
 
 
+@pytest.mark.slow
 def test_the_mean_of_double_eigenvalues_has_a_derivative():
     @ds.func
     def total(A):

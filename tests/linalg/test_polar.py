@@ -49,6 +49,7 @@ def test_zero(n):
     np.testing.assert_array_equal(S[0], np.zeros((n, n)))
 
 
+@pytest.mark.slow
 def test_the_products_of_svd(n):
     A = np.random.default_rng(5).normal(size=(100, n, n))
     R, S = apply(ds.polar_decompose, [(n, n)] * 2, A)

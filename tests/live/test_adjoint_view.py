@@ -203,6 +203,7 @@ def test_a_widget_that_is_made_again_still_follows(wired):
     view.close()
 
 
+@pytest.mark.slow
 def test_its_output_is_a_widget_a_picture_and_text_and_a_trajectory_has_the_same(wired):
     found = points()
     for data, _ in (ds.adjoint_view(found)._repr_mimebundle_(), trajectory_bundle(found)):
@@ -212,6 +213,7 @@ def test_its_output_is_a_widget_a_picture_and_text_and_a_trajectory_has_the_same
             assert picture.size == (1000, 600)
 
 
+@pytest.mark.slow
 def test_states_without_a_picture_have_their_norms(wired):
     F = ds.Matrix.field(2, 2, ds.f64, shape=3, needs_grad=True, name="F")
     F.from_numpy(np.ones((3, 2, 2)))
@@ -223,6 +225,7 @@ def test_states_without_a_picture_have_their_norms(wired):
     assert data["text/plain"] == repr(found)
 
 
+@pytest.mark.slow
 def test_pages_and_videos_have_all_steps(wired, tmp_path):
     view = ds.adjoint_view(points(), title="<b>{0}</b>")
     view.save(tmp_path / "x.html")

@@ -115,6 +115,7 @@ def test_norms_that_are_too_large_stay_out_and_the_page_says_so(tmp_path):
     assert "elements cannot be followed here: there are " in told["chart"]["told"]
 
 
+@pytest.mark.slow
 def test_an_output_of_a_page_has_them_too(monkeypatch):
     monkeypatch.setenv("DSIM_PAGES", "200000")
     view = ds.adjoint_view(trajectory((5,)))

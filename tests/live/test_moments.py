@@ -182,6 +182,7 @@ def test_nothing_is_made_where_nobody_looks(moments):
     assert moments.made.count == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answered", [True, False])
 def test_frames_take_a_fixed_share_of_the_time_of_a_simulation(moments, answered):
     moments.flow.seen(True)
@@ -198,6 +199,7 @@ def test_frames_take_a_fixed_share_of_the_time_of_a_simulation(moments, answered
         assert moments.sent == [1, 2, moments.made.count]  # the newest alone
 
 
+@pytest.mark.slow
 def test_what_frames_cost_elsewhere_on_the_machine_has_a_share_too(moments):
     moments._outside.seconds = 10.0
     moments.flow.seen(True)

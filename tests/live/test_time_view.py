@@ -146,6 +146,7 @@ def test_a_page_sees_the_numbers_of_the_last_update():
     assert unpacked(header["layers"][0]["arrays"]["positions"], data) == pytest.approx(50.0, abs=0.02)
 
 
+@pytest.mark.slow
 def test_a_run_is_saved_as_it_is(tmp_path):
     x = moving()
     view = ds.view(x, time=0, bounds=[(0, 9), (0, 9)])

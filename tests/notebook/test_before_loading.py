@@ -93,6 +93,7 @@ class Twice:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("early", [True, False])
 def test_kernels_that_were_imported_by_name_follow_autoreload(early, empty, tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)

@@ -4,12 +4,15 @@ import re
 from itertools import pairwise
 from pathlib import Path
 
+import pytest
+
 CHECKOUT = Path(__file__).parents[2]
 PAGE = CHECKOUT / "docs" / "notebook.md"
 README = CHECKOUT / "README.md"
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
+@pytest.mark.slow
 def test_page(empty):
     blocks = BLOCK.findall(PAGE.read_text("utf-8"))
     shown = 0

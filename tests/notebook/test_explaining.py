@@ -52,6 +52,7 @@ def test_all_codes_of_an_error_are_explained_once(page):
     assert summaries == ["What error[index] means", "What error[unknown-name] means"]
 
 
+@pytest.mark.slow
 def test_other_errors_and_terminals_get_nothing_more(page, notebook):
     assert page.run("1 / 0").bundles == []
     explaining.remove(page.shell)

@@ -155,6 +155,7 @@ def test_a_kernel_of_another_cell(notebook):
     assert np.all(notebook.names["y"].grad.to_numpy() == 0)
 
 
+@pytest.mark.slow
 def test_diagnostics_stand_at_their_lines(springs):
     found = ds.report(springs.bend, loss=springs.U)
     at = {d.code: d.span.line for d in found.diagnostics}
@@ -347,6 +348,7 @@ print(ds.report(energy, loss=U))
 """
 
 
+@pytest.mark.slow
 def test_a_script_without_ipython_prints_it(tmp_path):
     (tmp_path / "script.py").write_text(SCRIPT)
     done = subprocess.run(

@@ -15,6 +15,7 @@ from tests.notebook.cells import GRAVITY, closed_form
 from tests.notebook.report.test_reports import validated
 
 
+@pytest.mark.slow
 def test_importing_dsim_does_not_import_ipython():
     code = "import sys, dsim; print({m.split('.')[0] for m in sys.modules} & {'IPython', 'ipywidgets'})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -165,6 +166,7 @@ def test_a_gradient_check_agrees_or_says_that_it_does_not(notebook):
     assert found["line"] == 1
 
 
+@pytest.mark.slow
 def test_the_errors_of_a_gradient_check_are_drawn(notebook):
     plt.switch_backend("agg")
     nothing = "%check energy --plot: there is no check to draw, run the cell of energy with --check first"

@@ -27,6 +27,7 @@ def defined(notebook):
     return notebook
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::dsim.DsimWarning")
 def test_a_report_prints_the_first_lines(notebook):
     ran = notebook.good(f"%%kernel says --loss U --wrt y --probe 3 --check\n{SAYS}")
@@ -34,6 +35,7 @@ def test_a_report_prints_the_first_lines(notebook):
     assert (count, others[0]) == (1000, "… 1,500 more")
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::dsim.DsimWarning")
 def test_a_cell_of_a_page_prints_the_first_lines_of_all_its_launches(page):
     defined(page)

@@ -30,6 +30,7 @@ def _program():
     return run, loss, A, b, x, z
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("second", [False, True], ids=["operations", "their derivatives"])
 def test_those_of_single_passes(second):
     run, loss, A, b, x, z = _program()

@@ -36,6 +36,7 @@ def test_jacobian_and_hessian():
     np.testing.assert_allclose(ds.hessian(whole, b, loss), expected, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_an_operation_in_the_residual_of_an_implicit_function():
     @ds.ad.operation
     def rest(A, u, b):

@@ -60,6 +60,7 @@ def test_after_a_pause_it_goes_on_exactly_there(method):
     np.testing.assert_array_equal(made.history["loss"], straight(method)["loss"])
 
 
+@pytest.mark.slow
 def test_a_pause_right_after_the_end_of_one():
     _, made, held = begun("Adam", at=1, steps=500)
     made.pause()
@@ -237,6 +238,7 @@ def through(between):
     return run, x, y
 
 
+@pytest.mark.slow
 def test_two_at_once_do_not_see_each_other():
     between = ds.field(ds.f64, shape=())
     options = {"progress": False, "background": True, "start": False}

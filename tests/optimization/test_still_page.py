@@ -55,6 +55,7 @@ def begun(wrt, run, y, steps=200, **options):
     return made
 
 
+@pytest.mark.slow
 def test_an_output_has_the_end_of_the_work(page):
     run, a, b, y = program()
     made = begun([a, b], run, y)

@@ -230,6 +230,7 @@ class Random:
         self.k.accumulate(self.random.choice(self.fields[1:]), at + self.random.randrange(3), value)
 
 
+@pytest.mark.slow
 def test_random_guards() -> None:
     shortened = 0
     for seed in range(200):

@@ -185,6 +185,7 @@ def _in_locals(real):
     return Program(run, x, loss)
 
 
+@pytest.mark.slow
 @both_types
 def test_all_of_them_on_locals(real):
     check(_in_locals, real)

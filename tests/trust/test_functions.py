@@ -57,6 +57,7 @@ def _steps_and_remainders(real):
     return Program(run, x, loss)
 
 
+@pytest.mark.slow
 @both_types
 def test_tangent_rounding_and_remainders(real):
     check(_steps_and_remainders, real)
@@ -123,6 +124,7 @@ def test_random_numbers_in_loops_that_overwrite(real, capfd):
     assert capfd.readouterr().out.count("launched") == 2
 
 
+@pytest.mark.slow
 @both_types
 def test_a_derivative_leaves_the_sequence_of_random_numbers_as_it_is(real):
     def sequence(context):

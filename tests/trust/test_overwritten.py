@@ -186,6 +186,7 @@ def _symplectic(real):
     return Program(run, q, loss, [p])
 
 
+@pytest.mark.slow
 @both_types
 def test_symplectic_steps_in_place(real):
     check(_symplectic, real)

@@ -114,6 +114,7 @@ def _ran(program: str, folder) -> str:
     return ran.stdout
 
 
+@pytest.mark.slow
 def test_another_thread_compiles_what_calls_them_once_for_all_processes(tmp_path):
     program = """
         begun, start = [], threading.Thread.start
@@ -133,6 +134,7 @@ def test_another_thread_compiles_what_calls_them_once_for_all_processes(tmp_path
     assert _ran(program, tmp_path) == "[] {}\n"
 
 
+@pytest.mark.slow
 def test_where_no_thread_starts_the_caller_compiles_it(tmp_path):
     program = """
         def start(thread):
@@ -145,6 +147,7 @@ def test_where_no_thread_starts_the_caller_compiles_it(tmp_path):
     assert _ran(program, tmp_path) == "ran\n"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
 def test_a_fork_waits_for_what_calls_them(tmp_path):
     program = """
@@ -160,6 +163,7 @@ def test_a_fork_waits_for_what_calls_them(tmp_path):
     assert _ran(program, tmp_path) == "ran\n"
 
 
+@pytest.mark.slow
 def test_kernels_run_until_python_ends(tmp_path):
     program = tmp_path / "program.py"
     program.write_text(

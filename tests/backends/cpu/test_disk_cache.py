@@ -132,6 +132,7 @@ assert cache._writes
 """
 
 
+@pytest.mark.slow
 def test_processes_at_the_same_time(tmp_path):
     program, folder = tmp_path / "writer.py", tmp_path / "code"
     program.write_text(WRITER)

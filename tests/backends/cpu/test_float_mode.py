@@ -192,6 +192,7 @@ def test_python_that_a_launch_calls_has_its_own_mode(monkeypatch):
     assert y[0] == 0.0  # the rest of the launch is in its own mode again
 
 
+@pytest.mark.slow
 def test_threads_that_helped_are_as_before():
     @numba.vectorize(["f8(f8)"], target="parallel")
     def halve(a):

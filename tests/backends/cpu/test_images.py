@@ -33,6 +33,7 @@ end:
 }}"""
 
 
+@pytest.mark.slow
 def test_threads_make_the_files_that_one_thread_makes():
     texts = [_module(n) for n in range(12)]
     alone = [images.made(text, images.SPEED, NO_CACHE) for text in texts]

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 
+import pytest
 from numba.np.ufunc.parallel import NUM_THREADS
 
 PROGRAM = """
@@ -30,6 +31,7 @@ print(parallel._is_initialized, before, thread_count())
 """
 
 
+@pytest.mark.slow
 def test_threads_are_started_by_the_first_kernel_with_a_parallel_loop(tmp_path):
     file = tmp_path / "program.py"
     file.write_text(PROGRAM)

@@ -25,6 +25,7 @@ print(np.abs(y.to_numpy() - np.sin(at) - np.exp(-at)).max() < 1e-6)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "setting", ["NUMBA_ENABLE_AVX=0", "NUMBA_CPU_NAME=generic", "NUMBA_CPU_NAME=haswell", "NUMBA_OPT=1"]
 )

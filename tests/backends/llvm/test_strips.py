@@ -166,6 +166,7 @@ def test_an_index_out_of_bounds_adds_nothing_and_is_found(fast_math: bool) -> No
     np.testing.assert_array_equal(g.to_numpy(), np.stack([wanted, 2 * wanted], -1)[:10])
 
 
+@pytest.mark.slow
 def test_many_sums_have_short_strips_or_none() -> None:
     for count in (40, 120, 200):
         k = Building(float_type=f64)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import pytest
+
 from tests.frontend.dialect import f, refused, run, ti
 
 
@@ -90,6 +92,7 @@ def test_up_to_a_depth() -> None:
     assert math.isclose(run(deep, 1.01), 1.01**60)
 
 
+@pytest.mark.slow
 def test_what_would_not_end() -> None:
     x = f(3, dtype=ti.i32)
 

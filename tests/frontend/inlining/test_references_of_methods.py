@@ -187,6 +187,7 @@ def test_what_overlaps() -> None:
     assert "`pour` assigns to its template parameter `other`" in refused(temporary)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", [1, 2])
 def test_gradients(order) -> None:
     @ds.dataclass

@@ -255,11 +255,13 @@ print(k(2))
 """
 
 
+@pytest.mark.slow
 def test_a_program_on_the_command_line():
     done = run("-W", "ignore", "-c", COMMAND.format(value="1.5 * n"))
     assert done.stdout == "3.0\n", done.stderr
 
 
+@pytest.mark.slow
 def test_an_error_of_a_program_on_the_command_line_has_its_line():
     done = run("-c", COMMAND.format(value="missing * n"))
     assert "`missing` is not defined" in done.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from dsim.frontend import LoopConfig
 from dsim.frontend.frames import items
@@ -319,6 +320,7 @@ def test_errors_of_loops() -> None:
     )
 
 
+@pytest.mark.slow
 def test_loops_that_are_written_out_in_one_another(monkeypatch) -> None:
     x = f(10)
 

@@ -42,6 +42,7 @@ def relaxation():
     return start, loss, run
 
 
+@pytest.mark.slow
 def test_each_gives_what_it_gives_alone():
     ds.init(default_fp=ds.f64)
     start, loss, run = relaxation()

@@ -35,6 +35,7 @@ def springs():
     return ds.explore(energy, wrt=x, loss=U, controls={k: (0, 10, 1)})
 
 
+@pytest.mark.slow
 def test_an_output_is_renewed_by_each_cell_that_runs_it(cell, monkeypatch):
     monkeypatch.setenv("DSIM_PAGES", "200000")
     seen = springs()

@@ -44,6 +44,7 @@ def test_each_kind_in_one_colour(kind, at):
     )
 
 
+@pytest.mark.slow
 def test_what_a_notebook_keeps_is_the_picture_in_few_colours():
     values = np.add.outer(np.arange(80.0), np.arange(60.0))
     made = Scene([GridLayer(name="g", values=values)], "t", None)

@@ -40,6 +40,7 @@ def test_a_picture_has_the_present_numbers(view, tmp_path):
     assert down < 0.2
 
 
+@pytest.mark.slow
 def test_a_gif_has_the_frames(view, tmp_path):
     view.save(str(tmp_path / "run.gif"), rate=10)
     with Image.open(tmp_path / "run.gif") as gif:
@@ -53,6 +54,7 @@ def test_a_gif_has_the_frames(view, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["run.gif"]
 
 
+@pytest.mark.slow
 def test_an_mp4_has_the_frames(view, tmp_path):
     view.save(tmp_path / "run.mp4", rate=5)
     ffmpeg = shutil.which("ffmpeg") or imageio_ffmpeg.get_ffmpeg_exe()
@@ -108,6 +110,7 @@ def test_a_warning_names_the_line_that_saves(tmp_path):
     assert heard[0].filename == __file__
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("step", "written"), [(np.int64(7), 7), (np.float32(0.5), 0.5), (2**70, 2**70)])
 def test_a_step_may_be_any_number(view, tmp_path, step, written):
     view.record(step=step, text="last")

@@ -33,6 +33,7 @@ def test_completions(notebook, text, offered):
     assert found.isdisjoint({"N", "and", "if", "not"})  # Python's own words mean nothing there
 
 
+@pytest.mark.slow
 def test_names_complete_inside_the_cell(notebook):
     notebook.good(GRAVITY)
     assert "ndrange" in completed(notebook, "%%kernel two --loss U\nfor i in ds.nd")

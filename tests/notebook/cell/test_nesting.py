@@ -11,6 +11,7 @@ def long_sum(terms, between=" "):
     return "U[None] += (" + f" +{between}".join(f"{k}.0 * y[i]" for k in range(terms)) + ")"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("head", HEADS)
 def test_as_many_terms_as_in_a_file_are_compiled(notebook, head):
     notebook.good(head + long_sum(1200))
@@ -18,6 +19,7 @@ def test_as_many_terms_as_in_a_file_are_compiled(notebook, head):
     assert notebook.names["U"][None] == 8 * sum(range(1200))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("head", HEADS)
 @pytest.mark.parametrize(("terms", "between"), [(4000, "\n  "), (12000, " ")])
 def test_more_are_refused_at_their_line(notebook, head, terms, between):

@@ -75,6 +75,7 @@ def test_functions_and_lambdas_are_found(notebook, cell):
     assert "nix" in underlined(wrong.report)
 
 
+@pytest.mark.slow
 def test_another_line_above_the_same_body_is_another_cell(notebook):
     notebook.good(GRAVITY)
     cell = GRAVITY.replace(" --wrt x", "")

@@ -55,6 +55,7 @@ def test_all_mistakes_are_marked_in_the_order_of_the_text(notebook):
     ] * 3
 
 
+@pytest.mark.slow
 def test_an_error_is_told_once_and_the_cell_fails():
     """As front ends get it: a report for the marks, and one error that says everything."""
     cells = [
@@ -253,6 +254,7 @@ def test_a_serial_loop_is_a_warning_and_nothing_goes_to_stderr(notebook):
     assert notebook.run("chain()").stderr == ""  # it was said
 
 
+@pytest.mark.slow
 def test_where_a_nan_is_born(notebook):
     cell = (
         "%%kernel bad --loss U\nfor i in y:\n    d = y[i] - y[i] * 1.0\n"
@@ -297,6 +299,7 @@ def test_internal_frames_are_shown_when_dsim_itself_is_wrong(notebook, monkeypat
     assert np.isfinite(notebook.names["U"][None])
 
 
+@pytest.mark.slow
 def test_what_takes_no_part_is_marked_in_the_magic_line(notebook):
     ran = notebook.good("%%kernel up --loss U --wrt x,y\nfor i in x:\n    U[None] += x[i].x")
     (found,) = ran.report["diagnostics"]

@@ -85,6 +85,7 @@ def test_without_the_option_a_report_is_about_the_run_that_it_saw(springs):
     assert reports(springs.good("k[None] = 3.0", "elsewhere")) == []
 
 
+@pytest.mark.slow
 def test_a_number_that_is_compiled_in(springs):
     springs.good("scale = 2.0", "scale")
     springs.good(CELL.replace("k[None]", "scale"), "energy")
@@ -242,6 +243,7 @@ def test_the_iteration_that_a_person_chose_stays(springs):
     agrees(report, 3.0, y, i=6)
 
 
+@pytest.mark.slow
 def test_loops_whose_ends_are_numbers_of_a_field(springs):
     cell = CELL.replace("for i in y:", "for i in range(n[None]):")
     springs.good("n = ds.field(ds.i32, shape=())\nn[None] = 8", "n")

@@ -60,6 +60,7 @@ def test_what_is_what_it_was_again_is_no_change(page):
     assert told(page, SQUARE) == ""
 
 
+@pytest.mark.slow
 def test_also_a_cell_that_fails_may_change_something(page):
     page.good(CELL, "energy")
     (report,) = reports(page.run("scale = 1.0\n1 / 0", "elsewhere"))

@@ -101,6 +101,7 @@ def test_what_stands_beside_a_number_breaks_no_cell(page):
     assert len(reports(ran)) == 2
 
 
+@pytest.mark.slow
 def test_an_attribute_that_can_no_longer_be_read(page):
     page.good(
         "class Odd:\n    broken = False\n    @property\n    def k(self):\n"

@@ -113,6 +113,7 @@ def test_a_report_puts_arrays_back(parts, option):
     assert shown["p.parts.weights.w[i]"] == 2.0 * (at + 1)
 
 
+@pytest.mark.slow
 def test_defaults_and_members_of_their_own_class(parts):
     parts.good(
         "@dataclass\nclass Own:\n    k: float\n    own: ds.template()\nown = Own(2.0, None)\nown.own = own"

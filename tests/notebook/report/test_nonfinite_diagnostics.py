@@ -65,6 +65,7 @@ def cells(inner_ones):
     return head + plain, head + named
 
 
+@pytest.mark.slow
 def test_what_is_told_does_not_depend_on_names(notebook):
     plain, named = map(notebook.good, cells(list(CHOSEN.values())))
     gradient = notebook.names["y"].grad.to_numpy()
@@ -77,6 +78,7 @@ def test_what_is_told_does_not_depend_on_names(notebook):
     assert {often for *_, often in found} == {"2 of 8 times, first at i = 2"}
 
 
+@pytest.mark.slow
 def test_where_the_gradient_is_0_nothing_is_told(notebook):
     for cell in cells(list(FLAT.values())):
         assert told(notebook.good(cell)) == []
@@ -85,6 +87,7 @@ def test_where_the_gradient_is_0_nothing_is_told(notebook):
         assert np.isfinite(gradient).all()
 
 
+@pytest.mark.slow
 def test_what_is_not_taken_is_not_told(notebook):
     """Values that are not finite, named or not, in branches that nobody takes."""
     for line in (
@@ -119,6 +122,7 @@ def test_one_place_of_a_slope_is_underlined(notebook):
     assert "        ^^^^^^^^^^ 2 of 8 times" in ran.form("plain")
 
 
+@pytest.mark.slow
 def test_in_forward_mode(notebook):
     cell = "%%kernel k --forward y\nfor i in y:\n    U[None] += 2.0 * ds.sqrt(y[i] - 1.0)"
     (d,) = validated(notebook.good(cell).report)["diagnostics"]
@@ -131,6 +135,7 @@ def test_in_forward_mode(notebook):
     assert (d["code"], d["message"].rpartition(": ")[2]) == ("infinite-slope", "2 of 8 times, first at i = 2")
 
 
+@pytest.mark.slow
 def test_in_a_func_of_another_cell(notebook):
     notebook.good("@ds.func\ndef root(a):\n    return ds.sqrt(a) * 2.0")
     for line in ("U[None] += 3.0 * root(y[i] - 1.0)", "a = root(y[i] - 1.0)\n    U[None] += 3.0 * a"):
@@ -145,6 +150,7 @@ def test_in_a_func_of_another_cell(notebook):
         )
 
 
+@pytest.mark.slow
 def test_a_maximum_over_iterations(notebook):
     """Of two values that tie for the greatest, behind an infinite slope, one counts."""
     notebook.good("top = ds.field(ds.f64, shape=(), needs_grad=True)")
@@ -162,6 +168,7 @@ def test_what_was_there_before_is_not_born(notebook):
     assert told(ran) == []
 
 
+@pytest.mark.slow
 def test_the_places_of_the_slopes_are_told(notebook):
     ran = notebook.good(
         "%%kernel k --loss U\nfor i in y:\n    a = abs(y[i] - 1.0)\n    U[None] += ds.sqrt(a)"

@@ -374,6 +374,7 @@ def test_an_iteration_in_which_nothing_runs_says_so(notebook):
     assert "no line runs at i = 3" in ran.form("html")
 
 
+@pytest.mark.slow
 def test_an_atomic_function_shows_what_it_changes(notebook):
     report = notebook.good("%%kernel top --loss U\nfor i in y:\n    ds.atomic_max(U[None], y[i])").report
     (value,) = report["probe"]["values"]

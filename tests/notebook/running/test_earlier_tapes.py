@@ -107,6 +107,7 @@ def test_the_tape_of_a_report_goes_backwards_while_its_values_are_there(notebook
         tape.backward()
 
 
+@pytest.mark.slow
 def test_the_tape_of_a_report_whose_values_were_put_back_refuses(notebook):
     names = notebook.names
     notebook.good(REPORTS["in place"])

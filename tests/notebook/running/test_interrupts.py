@@ -157,6 +157,7 @@ def test_other_threads_hear_no_interrupts():
     assert found == ["done"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "ends", ["U[None] += y[0]", "while y[0] > 0:\n    y[0] = 0.5 + y[0] / 2\nU[None] += y[0]"]
 )
@@ -174,6 +175,7 @@ def test_a_report_is_stopped_inside_of_a_launch(notebook, state, ends):
     assert state(gradients=False) == before[:4]
 
 
+@pytest.mark.slow
 def test_a_launch_that_is_stopped_shows_the_persons_line(notebook):
     notebook.good("@ds.kernel\ndef up():\n    while U[None] >= 0:\n        U[None] = 1 - U[None]")
     with ctrl_c():

@@ -210,6 +210,7 @@ def test_random_layers(seed: int) -> None:
     rerolled(Layer(seed).kernel)
 
 
+@pytest.mark.slow
 def test_many_random_layers_have_rows() -> None:
     kernels = [parallel(simplify(Layer(seed).kernel)) for seed in range(60)]
     assert sum(reroll_rows(k) is not k for k in kernels) > 25

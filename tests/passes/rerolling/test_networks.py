@@ -76,6 +76,7 @@ def test_value_and_gradient(real, options):
         np.testing.assert_allclose(f.grad.to_numpy(), wanted, **close)
 
 
+@pytest.mark.slow
 def test_second_derivatives():
     """Products with the Hessian are differences of gradients."""
     ti.init(default_fp=ti.f64)

@@ -55,6 +55,7 @@ def long_in_place_inside(w: World):
     return lambda: run(150_000)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("build", [long, long_in_place, long_in_place_inside], ids=lambda f: f.__name__)
 def test_a_long_loop_needs_little_memory(build) -> None:
     w = World(build, LOOP_MEMORY, "cpu")

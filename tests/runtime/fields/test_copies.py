@@ -210,6 +210,7 @@ def _norm(field):
     return field, float(np.square(field.to_numpy()).sum())
 
 
+@pytest.mark.slow
 def test_another_process():
     """A field goes to a process that begins anew, and comes back."""
     x = ti.field(ti.f64, shape=3, needs_grad=True)

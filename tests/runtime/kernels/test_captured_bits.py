@@ -296,6 +296,7 @@ def test_later_launches_give_what_a_first_one_gives(name):
         assert left(make, numbers[: last + 1]) == left(make, numbers[last : last + 1]), numbers[last]
 
 
+@pytest.mark.slow
 def test_numbers_of_the_owner_of_a_method():
     f = Fields()
 

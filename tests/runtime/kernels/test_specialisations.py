@@ -102,6 +102,7 @@ def test_one_field_of_two_is_enough_to_free_its_kernels():
     assert doubled._kernels.all() == []
 
 
+@pytest.mark.slow
 def test_new_fields_at_the_addresses_of_old_ones_have_kernels_of_their_own():
     for value in range(100):
         x, y = numbers(value), numbers()
@@ -197,6 +198,7 @@ def test_numbers_of_a_class_of_the_users_are_told_apart():
     assert len(scaled._kernels.all()) == 3
 
 
+@pytest.mark.slow
 def test_tuples_are_told_apart_by_what_is_in_them():
     x = numbers(0.0)
     for value in range(100):

@@ -130,6 +130,7 @@ def test_wrong_calls(fields):
         clear.of(a, a)
 
 
+@pytest.mark.slow
 def test_a_field_that_takes_the_place_of_another_one_is_not_taken_for_it():
     @ti.kernel
     def put(f: ti.template(), n: int):

@@ -109,6 +109,7 @@ def test_remembered_steps_agree_with_those_worked_out(monkeypatch, most):
     assert (most < 4096) or len(steps._taken) > 100
 
 
+@pytest.mark.slow
 def test_many_boxes_are_not_remembered():
     x = ti.field(ti.f32, shape=1000)
     needs = Needs()

@@ -121,6 +121,7 @@ def test_an_array_is_taken_up_while_one_is_taken_up():
     assert list(x.grad.to_numpy()) == [6.0, 24.0]
 
 
+@pytest.mark.slow
 def test_masked_arrays_are_not_imported_to_ask_for_them():
     program = "import sys, numpy, dsim as ti; x = ti.field(ti.f64, 2); x.from_numpy(numpy.ones(2))"
     run = [sys.executable, "-c", f"{program}; print('numpy.ma' in sys.modules)"]

@@ -261,6 +261,7 @@ def _gradient() -> float:
     return float(np.mean(x.grad.to_numpy()))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
 def test_a_child_that_is_forked_while_others_compile() -> None:
@@ -284,6 +285,7 @@ def test_a_child_that_is_forked_while_others_compile() -> None:
         thread.join(60)
 
 
+@pytest.mark.slow
 def test_a_process_that_is_spawned() -> None:
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         assert pool.apply_async(_gradient).get(120) == 6.0

@@ -161,6 +161,7 @@ def test_copies_and_pickles():
     assert pickle.loads(pickle.dumps(ds.operations.solve)) is ds.operations.solve
 
 
+@pytest.mark.slow
 def test_scipy_is_imported_at_the_first_call():
     """The import of dsim does not bring SciPy's linear algebra along."""
     text = "import sys, dsim; print('scipy.sparse.linalg' in sys.modules, 'scipy.fft' in sys.modules)"

@@ -73,6 +73,7 @@ def test_forward_mode_uses_the_value_of_each_call(moved, p, monkeypatch):
     assert p.loss.dual[None] == pytest.approx(2 * factor * factor)
 
 
+@pytest.mark.slow
 def test_second_derivatives_after_a_change_are_those_of_the_new_value(moved, p, monkeypatch):
     start = made([1.0, 2.0])
 

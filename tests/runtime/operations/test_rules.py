@@ -52,6 +52,7 @@ def test_a_constant_jacobian_gives_both_modes_and_every_order(kind, rng):
     assert_differentiates(lambda: product(a, out=x), [a], [x], rng)
 
 
+@pytest.mark.slow
 def test_a_jacobian_of_traced_operations_is_differentiated(rng):
     @ds.ad.operation
     def cube(a, b):

@@ -12,6 +12,7 @@ def deterministic():
     ti.init(default_fp=ti.f64, deterministic=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("steps", "slots"), [(40, 1), (100, 5), (300, 10), (300, 30)])
 def test_as_many_steps_run_as_in_the_best_schedule(steps, slots):
     counted = runs(program(3), in_slots(steps, slots))
@@ -25,6 +26,7 @@ def test_where_all_residuals_fit_only_the_first_step_runs_again():
     assert runs(program(3), in_slots(9, 20)) == 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("slots", [4, 12])
 def test_the_memory_is_that_of_the_slots(slots):
     """Beside them: the first state, a step's residuals, what is put back at the end, and Python's objects."""

@@ -233,6 +233,7 @@ class Random:
                     self.trials.pop()
 
 
+@pytest.mark.slow
 def test_random_orders_of_writing_undoing_and_going_back():
     """A tape that goes back is right; and it does if its state is there, unless its own trial wrote to it."""
     went = refused = 0

@@ -213,6 +213,7 @@ def test_an_error_keeps_no_tape(s):
         assert "index 7 is outside `q`" in str(error)
 
 
+@pytest.mark.slow
 def test_reports_leave_no_tape_each(notebook):
     notebook.good(BODIES)
     cell = "%%kernel --loss U --wrt y\ndef en():\n    for i in y:\n        U[None] += ds.sin(y[i])"

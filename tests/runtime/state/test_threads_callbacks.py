@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import ipywidgets
 import numpy as np
+import pytest
 
 import dsim as ti
 from tests.runtime.threading_together import switching
@@ -51,6 +52,7 @@ def _gradient(p: SimpleNamespace, at: float, c: float) -> bool:
     return p.check(at, c)
 
 
+@pytest.mark.slow
 def test_a_slider_while_cells_and_workers_record() -> None:
     ti.init(default_fp=ti.f64)
     right: dict[str, list[bool]] = {"slider": [], "cell": [], "worker": []}

@@ -167,6 +167,7 @@ def _twice(tape, field):
         tape.gradients(field, every=200)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fused", [False, True])
 def test_ctrl_c_between_the_copies(monkeypatch, fused):
     monkeypatch.setattr(adjoint_rows, "LARGE", 0 if fused else 1 << 40)
@@ -194,6 +195,7 @@ def test_ctrl_c_between_the_copies(monkeypatch, fused):
     assert len(tape.gradients(program.x, every=200)) == 20
 
 
+@pytest.mark.slow
 def test_choices_in_turn_do_not_build_a_table_each_time(monkeypatch):
     built = []
     made = LaunchTable.__init__

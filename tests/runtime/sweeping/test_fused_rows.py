@@ -315,6 +315,7 @@ def summed(x: ti.template(), loss: ti.template()):
         loss[None] += 0.01 * x[i]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(12))
 def test_random_programs(replays, seed):
     random = np.random.default_rng(seed)

@@ -222,6 +222,7 @@ def test_fields_with_which_functions_in_steps_work(write):
     assert c.to_numpy().tolist() == [2, 2, 2]
 
 
+@pytest.mark.slow
 def test_many_numbers_one_by_one():
     """More than are kept one by one."""
     x, y = (ti.field(ti.f64, shape=99, needs_grad=True, name=name) for name in "xy")

@@ -105,6 +105,7 @@ def recorded(loss, run, steps):
     return tape
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("steps", [False, True])
 def test_fields_are_put_back_wherever_it_comes(monkeypatch, steps):
     q, p, loss, run = swings()

@@ -127,6 +127,7 @@ def test_a_right_gradient_in_every_nesting():
     agrees(MODES, reads=False)
 
 
+@pytest.mark.slow
 def test_one_that_names_what_it_reads():
     agrees(("FR", "RR"), reads=True)
 

@@ -248,6 +248,7 @@ def test_the_table_and_the_plot():
     plt.close("all")
 
 
+@pytest.mark.slow
 def test_a_plot_lets_a_light_or_a_dark_page_show_through():
     import matplotlib as mpl
 

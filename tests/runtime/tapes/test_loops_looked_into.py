@@ -219,6 +219,7 @@ def test_steps_in_wrong_places(walk, run, options, message):
         taped(walk.loss, lambda tape: run(walk, tape), **options)
 
 
+@pytest.mark.slow
 def test_equations_that_are_solved_in_steps():
     k, u, r, loss = (single(name) for name in ("k", "u", "r", "loss"))
 

@@ -150,6 +150,7 @@ def test_checkpoints_in_checkpoints_and_in_a_while_loop(walk):
     assert run(lambda tape: tape.step(slots=3), lambda step, n: ti.ad.checkpoint(step, n, slots=2)) == want
 
 
+@pytest.mark.slow
 def test_a_tape_around_a_tape_with_steps():
     """The outer one saves more than without the steps inside; a budget bounds both."""
     program = Swing()

@@ -69,6 +69,7 @@ def test_a_folder_that_is_deleted_meanwhile(walk, tmp_path, when):
         assert same(found, (walk.x.to_numpy(), walk.k.to_numpy()))  # as at the end of the block
 
 
+@pytest.mark.slow
 def test_a_disk_that_is_full(walk, tmp_path, monkeypatch):
     saved, written = np.save, []
 

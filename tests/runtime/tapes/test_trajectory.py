@@ -312,6 +312,7 @@ def test_all_zero_is_told():
     assert found.summary == ["0 everywhere: the loss depends on none of these values"]
 
 
+@pytest.mark.slow
 def test_norms_are_drawn_on_a_logarithmic_axis_with_zeros_and_infinities():
     pyplot = pytest.importorskip("matplotlib.pyplot")
     pyplot.switch_backend("agg")

@@ -267,6 +267,7 @@ def test_prints_happen_once(capfd):
     assert capfd.readouterr().out == "here\n"
 
 
+@pytest.mark.slow
 def test_the_four_second_orders():
     """Forward and reverse products with the Jacobian of a gradient, and of a tangent."""
     o = oscillators()

@@ -41,6 +41,7 @@ def test_under_a_tape():
         np.testing.assert_allclose(gradient, f.grad.to_numpy(), atol=1e-8)
 
 
+@pytest.mark.slow
 def test_forward_mode_equals_the_unrolled_one():
     s = springs()
     found, expected = (
@@ -49,6 +50,7 @@ def test_forward_mode_equals_the_unrolled_one():
     np.testing.assert_allclose(found, expected, atol=1e-8)
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_iterations():
     saved = []
     for steps in (60, 600):
@@ -86,6 +88,7 @@ def test_second_derivatives_in_all_compositions():
     np.testing.assert_allclose(along.rmatvec([1.0]), H @ direction, atol=1e-10)  # reverse over forward
 
 
+@pytest.mark.slow
 def test_third_derivatives():
     k, u, r = numbers("kur")
 
@@ -141,6 +144,7 @@ def test_a_solve_in_each_step():
         np.testing.assert_allclose(found[f], expected[f], rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_a_residual_is_computed_again_after_the_solution():
     s = springs()
 
@@ -267,6 +271,7 @@ def test_a_solution_under_no_grad_is_constant():
     np.testing.assert_array_equal(ti.jacobian(run, wrt=s.k, out=s.loss), u)
 
 
+@pytest.mark.slow
 def test_a_method():
     u, k, r = (ti.field(ti.f64, shape=(), needs_grad=True) for _ in range(3))
 

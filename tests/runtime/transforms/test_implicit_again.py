@@ -47,6 +47,7 @@ def taped(p):
     return tape
 
 
+@pytest.mark.slow
 def test_each_pass_gives_the_same_gradients():
     p = springs()
     tape = taped(p)
@@ -115,6 +116,7 @@ def test_the_residual_may_be_computed_after_the_block():
     assert (tape.gradient(p.k) == first).all()
 
 
+@pytest.mark.slow
 def test_solutions_in_steps_that_run_again():
     k, u, r, loss = numbers(["k", "u", "r", "loss"])
 

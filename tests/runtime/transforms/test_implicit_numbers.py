@@ -71,6 +71,7 @@ class DampedSteps:
         self.run, self.unrolled = lambda: run(solve), lambda: run(iterate)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("of_array", [False, True])
 @pytest.mark.filterwarnings("ignore:.*is read into Python")
 def test_a_residual_keeps_the_numbers_that_python_had_at_its_solution(of_array):
@@ -88,6 +89,7 @@ def test_a_residual_keeps_the_numbers_that_python_had_at_its_solution(of_array):
     np.testing.assert_allclose(second, unrolled, rtol=1e-7, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_a_tape_keeps_the_numbers_that_python_had_at_the_solution():
     s = DampedSteps(of_array=True)
     with ti.Tape(s.loss):

@@ -42,6 +42,7 @@ def test_what_varies_must_be_named_where_nothing_that_is_named_varies():
         both()
 
 
+@pytest.mark.slow
 def test_the_function_may_not_write_to_what_varies():
     """Its launches have no derivatives: the gradient by the old numbers would be lost."""
     s = springs()

@@ -44,6 +44,7 @@ def test_bicgstab_breaks_down_for_unit_vectors(dtype, c):
     np.testing.assert_allclose(ti.jacobian(run, wrt=k, out=u), inverse, atol=tolerance)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [ti.f32, ti.f64], ids=str)
 def test_a_solver_of_the_users_that_is_not_exact_is_refined_or_refused(dtype):
     ti.init(default_fp=dtype)
@@ -78,6 +79,7 @@ def test_a_function_that_stops_early_gets_a_warning_from_every_transform(how, dt
     assert len(heard) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("far", [10.0, 0.0], ids=["near a diagonal", "Laplacian"])
 def test_auto_factorises_the_sparse_matrix_where_gmres_does_not_converge(far, monkeypatch):
     ti.init(default_fp=ti.f64)

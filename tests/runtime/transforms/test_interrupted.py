@@ -14,6 +14,7 @@ from tests.runtime.transforms.interrupted import TRANSFORMS, Program
 CHECKOUT = Path(__file__).parents[3]
 
 
+@pytest.mark.slow
 def test_nothing_of_the_users_is_lost():
     command = [sys.executable, "-m", "tests.runtime.transforms.interrupted"]
     ran = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, check=False)

@@ -87,6 +87,7 @@ def balance(k, u, r):
     return residual, relax
 
 
+@pytest.mark.slow
 def test_a_residual_puts_them_back():
     """It is launched for the loss, too, before the equation is solved at another place."""
     k, u, r = numbers(["k", "u", "r"], 2)

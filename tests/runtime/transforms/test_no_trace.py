@@ -20,6 +20,7 @@ def state(*fields):
     ]
 
 
+@pytest.mark.slow
 def test_of_a_solving_function():
     x, y, r = (ti.field(ti.f64, shape=(), needs_grad=True) for _ in range(3))
 

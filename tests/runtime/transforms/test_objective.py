@@ -125,6 +125,7 @@ def test_least_squares_and_root():
     np.testing.assert_allclose(f.jac(f.x0) @ step, -f(f.x0), atol=1e-6)
 
 
+@pytest.mark.slow
 def test_eigenvalues_of_a_hessian():
     o = oscillators()
     f = ti.objective(o.run, wrt=o.k, loss=o.energy)

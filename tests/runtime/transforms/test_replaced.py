@@ -59,6 +59,7 @@ def program():
     return SimpleNamespace(x=x, y=y, loss=loss, slope=slope, sine=sine, run=run, v=v, gradient=gradient)
 
 
+@pytest.mark.slow
 def test_gradients(program):
     p = program
     value, gradient = ti.value_and_grad(p.run, wrt=p.x, out=p.loss)()
@@ -73,6 +74,7 @@ def test_gradients(program):
     )
 
 
+@pytest.mark.slow
 def test_products_from_the_right_and_dense_matrices(program):
     p = program
     J = ti.linearize(p.run, wrt=p.x, out=[p.y, p.loss])
@@ -85,12 +87,14 @@ def test_products_from_the_right_and_dense_matrices(program):
     )
 
 
+@pytest.mark.slow
 def test_second_derivatives_are_reverse_over_reverse(program):
     p = program
     H = ti.hessian(p.run, wrt=p.x, out=p.loss)
     np.testing.assert_allclose(H, np.diag(8 * W * np.cos(2 * p.v)), rtol=1e-12, atol=1e-13)
 
 
+@pytest.mark.slow
 def test_they_leave_no_trace(program):
     p = program
     p.x.grad.fill(5.0)
@@ -145,6 +149,7 @@ def test_a_gradient_that_is_not_that_of_the_kernels():
     assert ti.linearize(taped, wrt=x, out=x.grad).value == 10.0
 
 
+@pytest.mark.slow
 def test_a_residual_needs_the_derivatives_of_its_kernels():
     k, u, r = (ti.field(ti.f64, shape=(), needs_grad=True, name=name) for name in "kur")
 

@@ -76,6 +76,7 @@ def test_one_objective_in_several_threads(swing):
             np.testing.assert_array_equal(gradient, expected[n][1])
 
 
+@pytest.mark.slow
 def test_products_of_one_objective_in_several_threads(swing):
     f = ti.objective(swing.run, wrt=[swing.start, swing.k], loss=swing.loss)
     points = [f.x0 + 0.1 * n for n in range(THREADS)]
@@ -134,6 +135,7 @@ def test_checks_beside_evaluations(swing):
         np.testing.assert_array_equal(found, [expected] * TIMES)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no such system call")
 def test_a_child_of_fork_finds_fields_as_they_are_between_evaluations(swing):
     f = ti.objective(swing.run, wrt=swing.k, loss=swing.loss)

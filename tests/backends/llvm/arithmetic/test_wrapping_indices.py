@@ -149,6 +149,7 @@ def test_a_torus_becomes_vectors(n):
     assert re.search(r"load <\d+ x float>", run.primal.llvm)
 
 
+@pytest.mark.slow
 def test_derivatives():
     n = 32
     x, y = ti.field(ti.f64, (n, n), needs_grad=True), ti.field(ti.f64, (n, n), needs_grad=True)

@@ -9,6 +9,7 @@ import random
 from collections import Counter
 
 import numpy as np
+import pytest
 
 from dsim.analysis.write_plans import write_plan
 from dsim.backends.cpu.machine import compile_kernel
@@ -59,6 +60,7 @@ def launched(kernel: KernelIR, threads: int) -> Buffers:
     return arrays
 
 
+@pytest.mark.slow
 def test_random_loops() -> None:
     plans: Counter[str] = Counter()
     for seed in range(80):

@@ -30,6 +30,7 @@ def assert_valid(pattern, colours):
     assert np.unique(pairs, axis=1).shape[1] == len(pattern.columns)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [(50,), (17, 23), (8, 9, 10), (320, 320)])
 def test_stencils_get_as_few_colours_as_they_have_points(shape):
     pattern = stencil(*shape)

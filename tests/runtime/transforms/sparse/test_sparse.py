@@ -31,6 +31,7 @@ def test_stencils_on_grids(shape, points):
     assert J.compression.colours == J.compression.bound == points
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("shape", "most"), [((10_000,), 60), ((100, 100), 110), ((22, 21, 22), 140)])
 def test_ten_thousand_unknowns_need_few_products(shape, most):
     p = line(*shape) if len(shape) == 1 else grid(shape)
@@ -44,6 +45,7 @@ def test_ten_thousand_unknowns_need_few_products(shape, most):
     np.testing.assert_allclose(S @ v, J @ v, rtol=1e-11, atol=1e-11)
 
 
+@pytest.mark.slow
 def test_a_hessian_of_a_mesh():
     p = sheet(9, 5)
     H = linearized_gradient(p.run, p.x, p.U)
@@ -158,6 +160,7 @@ def test_a_matrix_without_entries():
     assert S.nnz == 0
 
 
+@pytest.mark.slow
 def test_several_fields_of_numbers_and_vectors():
     n = 12
     u, v = ti.Vector.field(3, ti.f64, shape=(n, n)), ti.field(ti.f64, shape=n)
@@ -210,6 +213,7 @@ def test_many_steps_and_large_numbers():
     np.testing.assert_allclose(J.sparse().toarray(), dense, atol=1e-12 * np.abs(dense).max())
 
 
+@pytest.mark.slow
 def test_nothing_changes():
     o = oscillators(n=40)
     before = [f.to_numpy().tobytes() for f in o.fields]

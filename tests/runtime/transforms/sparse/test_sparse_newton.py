@@ -19,6 +19,7 @@ def orders(errors):
     return np.diff(logs[1:]) / np.diff(logs[:-1])
 
 
+@pytest.mark.slow
 def test_a_hanging_sheet_converges_quadratically():
     p = sheet(8, 4)
     p.x.from_numpy(p.rest)
@@ -42,6 +43,7 @@ def test_a_hanging_sheet_converges_quadratically():
     assert np.all(orders(known)[-2:] > 1.7)
 
 
+@pytest.mark.slow
 def test_equations_on_a_grid_converge_quadratically():
     p = grid((9, 9))
     pattern, states = "auto", []

@@ -187,6 +187,7 @@ def test_half_precision_draws_numbers_that_often_cancel():
     np.testing.assert_array_equal(S.toarray(), np.eye(n) - np.roll(np.eye(n), 1, axis=1))
 
 
+@pytest.mark.slow
 def test_numbers_that_an_objective_gives():
     p = sheet(4, 3)
     f = ti.objective(p.run, wrt=p.x, loss=p.U)
@@ -194,6 +195,7 @@ def test_numbers_that_an_objective_gives():
     np.testing.assert_allclose(H.sparse(symmetric=True).toarray(), H.dense(), atol=1e-12)
 
 
+@pytest.mark.slow
 def test_two_threads():
     programs = [line(60), grid((8, 8))]
     operators = [ti.linearize(p.run, wrt=p.x, out=p.y) for p in programs]
