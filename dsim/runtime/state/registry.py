@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
@@ -12,6 +13,9 @@ T = TypeVar("T")
 class Registry(Generic[T]):
     """Objects that compare by identity, in the order in which they were added; it keeps none alive.
 
+    A reference whose object went is only noted, by a function in C, and leaves with the next one that is added:
+    Ctrl-C in a callback in Python would be lost, as Python ignores its errors.
+
     Attributes
     ----------
     added : int
@@ -19,15 +23,15 @@ class Registry(Generic[T]):
     """
 
     def __init__(self) -> None:
-        refs: dict[weakref.ref[Any], int] = {}  # each with its number
-        self._refs = refs
-        self._gone = lambda ref: refs.pop(ref, None)
+        self._refs: dict[weakref.ref[Any], int] = {}  # each with its number
+        self._gone: list[weakref.ref[Any]] = []
         self.added = 0
 
     def add(self, item: T) -> None:
         """Adds an object; nothing if it is there."""
+        self._forget_gone()
         self.added += 1
-        self._refs.setdefault(weakref.ref(item, self._gone), self.added)
+        self._refs.setdefault(weakref.ref(item, self._gone.append), self.added)
 
     def discard(self, item: T) -> None:
         """Takes an object away if it is there."""
@@ -51,7 +55,13 @@ class Registry(Generic[T]):
                 found.append(item)
         return found
 
+    def _forget_gone(self) -> None:
+        while self._gone:
+            with suppress(IndexError):  # another thread took the last one
+                self._refs.pop(self._gone.pop(), None)
+
     def __len__(self) -> int:
+        self._forget_gone()
         return len(self._refs)
 
     def __iter__(self) -> Iterator[T]:

@@ -1,5 +1,8 @@
 """Registries: objects as long as they live, in the order in which they were added."""
 
+import gc
+import sys
+
 from dsim.runtime.state.registry import Registry
 
 
@@ -35,3 +38,33 @@ def test_those_that_were_added_later():
     assert registry.newer(before) == [items[5], items[3]]
     assert registry.newer(registry.added) == []
     assert registry.newer(0) == [items[5], items[3], items[1], items[0]]
+
+
+def test_nothing_of_pythons_runs_where_an_object_goes():
+    """There Ctrl-C would be lost."""
+    registry, called = Registry(), []
+    items = [Item() for _ in range(3)]
+    for item in items:
+        registry.add(item)
+    del item
+    gc.disable()
+    sys.setprofile(lambda frame, event, _: called.append(frame.f_code.co_name) if event == "call" else None)
+    try:
+        del items
+    finally:
+        sys.setprofile(None)
+        gc.enable()
+    assert called == []
+    assert list(registry) == []
+    assert len(registry) == 0
+
+
+def test_many_that_go_are_not_kept():
+    registry = Registry()
+    for _ in range(100):
+        registry.add(Item())
+    assert len(registry.references()) == 1
+    kept = [Item() for _ in range(3)]
+    for item in kept:
+        registry.add(item)
+    assert len(registry) == len(registry.references()) == 3
