@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 
 import numpy as np
@@ -51,6 +52,7 @@ def careful(v):
         (careful, "kernels have no `try`", "test values with `if`"),
         (random.gauss, "kernels cannot call `gauss`", "`mean + deviation * ds.randn()`"),
         (np.interp, "kernels cannot call `interp`", ""),
+        (math.frexp, "kernels cannot call `frexp`", "kernels have `ds.frexp`"),
         (str, "kernels cannot make a `str`", "@ds.dataclass"),
     ],
 )

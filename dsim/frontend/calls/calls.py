@@ -363,6 +363,7 @@ def _refuse_callee(f: Frame, value: Any, node: ast.AST) -> NoReturn:
     if isinstance(value, type) and not advised:
         help = "make it a struct: `@ds.dataclass`"
         f.refuse("unknown-function", f"kernels cannot make a `{name}`", at, help=help)
-    help = advised or suggestion(name, [*elementary.FUNCTIONS, *by_value.FUNCTIONS])
+    known = [*elementary.FUNCTIONS, *by_value.FUNCTIONS]
+    help = advised or (f"kernels have `ds.{name}`" if name in known else suggestion(name, known))
     help = help or "write your own function, or let Python call it at compile time: `ds.static(…)`"
     f.refuse("unknown-function", f"kernels cannot call `{name}`", at, help=help)

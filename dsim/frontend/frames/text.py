@@ -10,7 +10,7 @@ from string import Formatter
 
 from dsim.frontend.frames.frame import Frame
 from dsim.frontend.values.values import Mat, Opaque, StructValue, Value, describe, is_number, is_scalar
-from dsim.ir.nodes import Atom
+from dsim.ir.nodes import Atom, Const
 from dsim.records import record
 
 
@@ -41,10 +41,16 @@ def parts(f: Frame, node: ast.expr) -> list[Part]:
 def _specification(f: Frame, node: ast.FormattedValue) -> str:
     if node.format_spec is None:
         return ""
-    texts = node.format_spec.values if isinstance(node.format_spec, ast.JoinedStr) else [node.format_spec]
-    if not all(isinstance(t, ast.Constant) for t in texts):
+    pieces = node.format_spec.values if isinstance(node.format_spec, ast.JoinedStr) else [node.format_spec]
+    return ":" + "".join(_known(f, piece, node) for piece in pieces)
+
+
+def _known(f: Frame, piece: ast.expr, node: ast.expr) -> str:
+    """A part of a format, which may be a value in braces: a number of the kernel's text, or of Python's."""
+    known = parts(f, piece)
+    if not all(isinstance(part, str | Const) for part in known):
         f.refuse("static", "a format must be known when the kernel is compiled", node, help="write it out")
-    return ":" + "".join(str(t.value) for t in texts if isinstance(t, ast.Constant))
+    return "".join(str(part.value) if isinstance(part, Const) else str(part) for part in known)
 
 
 def _is_text(node: ast.expr) -> bool:
@@ -81,6 +87,8 @@ def _format_call(f: Frame, node: ast.Call) -> list[Part]:
         pieces = [*Formatter().parse(str(node.func.value.value))]
     except ValueError as error:
         f.refuse("argument", f"this string cannot be formatted: {error}", node)
+    if any("{" in (spec or "") for _, _, spec, _ in pieces):
+        f.refuse("static", "a format in this string has braces of its own", node, help="write it out")
     places = _numbered(f, node, [name for _, name, _, _ in pieces if name is not None])
     for text, name, spec, _ in pieces:
         texts[-1] += text

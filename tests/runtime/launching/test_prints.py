@@ -82,7 +82,23 @@ def test_formats_survive_a_gradient(capsys):
     assert "print x_at as ':.1f'" in str(run.primal.ir)
 
 
+DIGITS = 3
+
+
+def test_formats_of_numbers_that_are_known(capsys):
+    @ti.kernel
+    def run(a: float):
+        width = 8
+        print(f"{a:{8}.{DIGITS}f}|{a:>{width}.{2}f}|{a:{'.1'}f}|{a:{ti.static(DIGITS + 1)}.0f}")
+
+    assert printed(capsys, run, 1.5) == "   1.500|    1.50|1.5|   2\n"
+
+
 def test_wrong_formats():
+    @ti.kernel
+    def braces(a: float):
+        print("{:>{}}".format(a, 8))
+
     @ti.kernel
     def letters(a: float):
         print(f"{a:d}")
@@ -108,6 +124,7 @@ def test_wrong_formats():
         print("{1} {}".format(a, a))
 
     for kernel, args, message in [
+        (braces, (1.0,), "a format in this string has braces of its own"),
         (mixed, (1.0,), "some braces of this string are numbered, some are empty"),
         (letters, (1.0,), "`d` does not format a"),
         (width, (1.0, 2), "a format must be known when the kernel is compiled"),
