@@ -13,8 +13,8 @@ T = TypeVar("T")
 class Registry(Generic[T]):
     """Objects that compare by identity, in the order in which they were added; it keeps none alive.
 
-    A reference whose object went is only noted, by a function in C, and leaves when the next one is added: Ctrl-C
-    in a callback in Python would be lost, as Python ignores its errors.
+    A reference whose object went is only noted, by a function in C, until the next one is added: Ctrl-C in a
+    callback in Python would be lost, as Python ignores its errors.
 
     Attributes
     ----------
