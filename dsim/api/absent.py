@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from dsim.diagnostics.absent import AbsentError
 from dsim.diagnostics.similar import similar
 
 _SPARSE = "sparse layouts are out of scope: dense fields are what there is"
@@ -55,12 +56,6 @@ WHY: dict[str, str] = {
         _SPARSE,
     ),
 }  # fmt: skip
-
-
-class AbsentError(AttributeError):
-    """A name that a module of dsim does not have; `help` names the alternative, if any."""
-
-    help = ""
 
 
 def absent(module: str, name: str, known: Sequence[str] = ()) -> AbsentError:

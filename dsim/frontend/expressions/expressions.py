@@ -52,7 +52,7 @@ _UNSUPPORTED: dict[type, tuple[str, str]] = {
     ast.YieldFrom: ("yield", "store the values in a field"),
     ast.Await: ("await", "kernels run at once"),
     ast.Set: ("sets", "use a field"),
-    ast.DictComp: ("dictionaries", "use local variables, or fields"),
+    ast.DictComp: ("dictionary comprehensions", 'write the members out: `{"a": 1.0, "b": 2.0}`'),
     ast.SetComp: ("sets", "use a field"),
     ast.GeneratorExp: ("generators", "write a loop, or a list in brackets"),
     ast.Starred: ("`*` here", "list the values"),

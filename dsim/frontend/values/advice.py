@@ -24,7 +24,7 @@ _FILES = "read and write files outside of kernels"
 
 _BUILTINS: dict[Any, str] = {
     list: _LISTS,
-    dict: "kernels have no dictionaries: use a struct, `ds.types.struct(a=ds.f32)`, or fields",
+    dict: 'write it out, `{"a": 1.0, "b": 2.0}`, or make a struct of `ds.types.struct(a=ds.f32)`',
     set: "kernels have no sets: use fields",
     sorted: "sort outside of kernels: `ds.algorithms.parallel_sort(keys)`",
     sum: _SUMS,

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dsim.diagnostics import Diagnostic, LaunchError, left
+from dsim.diagnostics.absent import AbsentPart
 from dsim.diagnostics.frames import outermost
 from dsim.diagnostics.places import caller
 from dsim.frontend.source.captures import changed
@@ -192,3 +193,9 @@ def _refuse_progress(values: ReachedValues) -> None:
     if name is not None:
         message = f"the run uses the iterator `{name}`, and replays take no items from it"
         raise refused(message, "make the iterator in the run, or a list of its items")
+
+
+# Taichi's `graph` is a module, of graphs whose kernels get symbolic arguments.
+for _name in ("Arg", "ArgKind", "Graph", "GraphBuilder"):
+    _why = "`ds.graph(run)` records the launches of a function of yours, with the fields that it uses"
+    setattr(graph, _name, AbsentPart("graph", _name, _why))

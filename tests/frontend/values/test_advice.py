@@ -99,7 +99,7 @@ def with_filter(a: float):
         (with_zeros, "`ds.Vector.zero(ds.f32, n)`"),
         (with_numpy_linspace, "compute each number from the loop's index"),
         (with_missing_sum, "`for i in x: total[None] += x[i]`"),
-        (with_dictionary, "kernels have no dictionaries"),
+        (with_dictionary, 'write it out, `{"a": 1.0, "b": 2.0}`, or make a struct'),
         (with_sum_of_a_list, "when the kernel is compiled: `ds.static(sum(items))`"),
         (with_max_of_a_field, "help: compute it in a loop over the field: `for i in x:`"),
         (with_random, "kernels cannot call `random`\nhelp: it is `ds.random()`"),
