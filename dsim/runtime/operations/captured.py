@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dis
 import functools
+import sys
 import types
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -18,6 +19,7 @@ from dsim.runtime.state.references import ByName
 
 Snapshot = tuple[tuple[str, Any], ...]
 _WITHOUT_MEMBERS = (types.FunctionType, types.ModuleType, type, ByName, Field)
+_LOADS = ("LOAD_GLOBAL", "LOAD_NAME")  # the second one in bodies of classes
 Reader = tuple[str, Callable[[], Any]]
 
 
@@ -75,8 +77,17 @@ def _globals(function: types.FunctionType) -> Iterator[Reader]:
     scope = function.__globals__
     for code in codes(function.__code__):
         for step in dis.get_instructions(code):
-            if step.opname == "LOAD_GLOBAL" and step.argval in scope:
+            if (
+                step.opname in ("LOAD_GLOBAL", "LOAD_NAME") and step.argval in scope
+            ):  # by name: bodies of classes
                 yield step.argval, _getter(scope, step.argval)
+            elif step.opname == "IMPORT_NAME":
+                yield step.argval, _module(scope, step.argval)
+
+
+def _module(scope: dict[str, Any], name: str) -> Callable[[], Any]:
+    inside = f"{scope.get('__package__')}.{name}".rstrip(".")  # where the import is relative
+    return lambda: sys.modules.get(name) or sys.modules.get(inside)
 
 
 def _getter(scope: dict[str, Any], name: str) -> Callable[[], Any]:

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import contextvars
 import ctypes
+import dis
 import functools
 import io
 import marshal
+import operator
 import pickle
 import random
 import sys
@@ -20,6 +22,7 @@ import types
 from array import array
 from collections import ChainMap, UserDict, UserList, deque
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import MISSING
 from mmap import mmap
 from typing import Any
 from weakref import ref
@@ -49,6 +52,8 @@ _ASIDE = frozenset(
         "copy", "deepcopy", "reduce", "reduce_ex", "getstate", "setstate",
     )
 )  # fmt: skip
+_MATCHED = "__match_args__"  # patterns of classes ask for the attributes that are named there
+_MAKING = ("__init__", "__new__", "__post_init__")
 _HOLDERS: dict[type, Callable[[Any], tuple[Any, ...]]] = {
     functools.partial: lambda value: (value.func, value.args, value.keywords),
     types.MethodType: lambda value: (value.__func__, value.__self__),
@@ -56,6 +61,8 @@ _HOLDERS: dict[type, Callable[[Any], tuple[Any, ...]]] = {
     contextvars.ContextVar: lambda value: (value.get(None),),
     ref: lambda value: (value(),),
     types.MappingProxyType: lambda value: (dict(value),),
+    **dict.fromkeys(map(type, ({}.keys(), {}.values(), {}.items())), lambda value: (dict(value.mapping),)),
+    np.vectorize: lambda value: (value.pyfunc,),
     ChainMap: lambda value: tuple(value.maps),
     UserDict: lambda value: (value.data,),
     UserList: lambda value: (value.data,),
@@ -88,11 +95,23 @@ def _bytes_of(buffer: Any) -> tuple[type, bytes] | None:
 
 
 def names_in(codes: Iterable[types.CodeType]) -> frozenset[str]:
-    """What these codes may use as names of attributes: also strings, as ``getattr`` takes them."""
+    """What these codes may read as names of attributes: also strings, as ``getattr`` takes them."""
     found: set[str] = set()
     for code in codes:
-        found.update(code.co_names, (c for c in code.co_consts if isinstance(c, str)))
+        found.update(c for c in code.co_consts if isinstance(c, str))
+        for step in dis.get_instructions(code):
+            if step.opname == "MATCH_CLASS":
+                found.add(_MATCHED)
+            elif step.opcode in dis.hasname and not step.opname.startswith("STORE_"):
+                found.add(step.argval)
     return frozenset(found)
+
+
+def names_of(value: Any) -> Iterator[str]:
+    """The names of attributes that an `operator.attrgetter` or `operator.methodcaller` asks for."""
+    if isinstance(value, operator.attrgetter | operator.methodcaller):
+        for part in value.__reduce__()[1]:
+            yield from str(part).split(".")
 
 
 class Marks:
@@ -192,9 +211,13 @@ def _of_scope(value: types.FunctionType | types.ModuleType | type, names: frozen
         yield random.random, True
     if _is_fixed(value):
         return
-    scopes = value.__mro__[:-1] if isinstance(value, type) else (value,)
+    scopes = (*value.__mro__[:-1], *_metaclasses(value)) if isinstance(value, type) else (value,)
     for scope in scopes:
         yield from ((vars(scope)[name], True) for name in sorted(names & vars(scope).keys()))
+
+
+def _metaclasses(value: type) -> Iterator[type]:
+    return (kind for kind in type(value).__mro__ if not _is_fixed(kind))
 
 
 def _of_object(value: Any, names: frozenset[str], whole: bool) -> Iterator[Part]:
@@ -203,6 +226,8 @@ def _of_object(value: Any, names: frozenset[str], whole: bool) -> Iterator[Part]
         held = dict(read(value, "__dict__"))  # no `__getattr__` of the user runs
     except (AttributeError, TypeError):
         held = {}
+    if _MATCHED in names:
+        names |= frozenset(getattr(type(value), _MATCHED, ()))
     held.pop("_dsim_methods", None)  # kernels of this object, made when they are first used
     for name, item in held.items():
         if whole or name in names:
@@ -217,12 +242,21 @@ def _of_object(value: Any, names: frozenset[str], whole: bool) -> Iterator[Part]
 
 
 def _functions(value: Any) -> Iterator[Any]:
-    """The functions behind properties, and those of the user's classes that operators and calls call."""
+    """The functions behind properties, and those of the user's classes that operators and calls call.
+
+    A call of a class calls those that make an object.
+    """
     if isinstance(value, property):
         yield from (value.fget, value.fset)
     elif isinstance(value, staticmethod | classmethod | functools.cached_property):
         yield value.func if isinstance(value, functools.cached_property) else value.__func__
-    elif not isinstance(value, (*_WHOLE, type, types.ModuleType)) and not is_of_library(type(value)):
+    elif isinstance(value, type):
+        scopes = [vars(scope) for scope in value.__mro__[:-1] if not _is_fixed(scope)]
+        yield from (own[n] for own in scopes for n in _MAKING if n in own)
+        fields = getattr(value, "__dataclass_fields__", {})
+        yield from (f.default_factory for f in fields.values() if f.default_factory is not MISSING)
+        yield from (f for kind in _metaclasses(value) for n, f in vars(kind).items() if n not in _ASIDE)
+    elif not isinstance(value, (*_WHOLE, types.ModuleType)) and not is_of_library(type(value)):
         for scope in type(value).__mro__[:-1]:
             own = {} if _is_fixed(scope) else vars(scope)
             yield from (own[n] for n in own if n.startswith("__") and n.endswith("__") and n not in _ASIDE)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from dsim.runtime.operations.captured import Reader, Snapshot, bound, codes, readers
-from dsim.runtime.operations.reach import Marks, is_consumed, is_of_library, names_in, reached
+from dsim.runtime.operations.reach import Marks, is_consumed, is_of_library, names_in, names_of, reached
 
 _BY_NAME = frozenset(("eval", "exec", "globals"))
 
@@ -73,11 +73,13 @@ class ReachedValues:
     def _follow(self) -> frozenset[str]:
         """Adds what is read by functions that are reached; the names in the code of all."""
         names: frozenset[str] | None = None
+        asked: set[str] = set()
         while True:
-            before, names = names, names_in(code for f in self._own() for code in codes(f.__code__))
+            before, names = names, names_in(code for f in self._own() for code in codes(f.__code__)) | asked
             if names == before:
                 return names
             values = [value for _, read in self._readers for value in reached(read(), names)]
+            asked.update(name for value in values for name in names_of(value))
             self._readers += [reader for value in values for reader in self._of(value)]
 
     def _of(self, value: Any) -> Iterator[Reader]:

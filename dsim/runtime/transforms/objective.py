@@ -124,6 +124,7 @@ class Residuals:
     @outermost
     def __call__(self, x: Any) -> Any:
         """What the run computes from these numbers, as one vector."""
+        self._known.clear()  # a value is that of a new run
         return self.out.joined(self._recorded(RunRecording, x).values, np.float64)
 
     @outermost
@@ -182,6 +183,7 @@ class Objective(Residuals):
     @outermost
     def __call__(self, x: Any) -> tuple[float, np.ndarray]:
         """The value and the gradient: pass ``jac=True`` to `scipy.optimize.minimize`."""
+        self._known.clear()  # products after this are of a new run, too
         recording = RunRecording(self.wrt, self.out, self._clears)
         with EVALUATING, recording.running(self._run, self._vector.arrays(x), self._reset):
             (value,) = recording.values()

@@ -1,0 +1,33 @@
+"""Values and products of objectives and residuals at a point that was evaluated before."""
+
+import os
+
+import numpy as np
+
+import dsim as ti
+
+
+def test_values_are_of_new_runs(monkeypatch):
+    """Also after what dsim does not see, such as a variable of the environment."""
+    ti.init(default_fp=ti.f64)
+    x, r, loss = (ti.field(ti.f64, shape=n) for n in (2, 2, ()))
+
+    @ti.kernel
+    def differences(k: ti.f64):
+        for i in x:
+            r[i] = k * x[i] ** 2
+
+    @ti.kernel
+    def energy(k: ti.f64):
+        for i in x:
+            loss[None] += k * x[i] ** 2
+
+    x.fill(1.0)
+    F = ti.residuals(lambda: differences(float(os.environ["STIFFNESS"])), wrt=x, out=r)
+    f = ti.objective(lambda: energy(float(os.environ["STIFFNESS"])), wrt=x, loss=loss)
+    for k in (1.0, 3.0):
+        monkeypatch.setenv("STIFFNESS", str(k))
+        assert F(F.x0).tolist() == [k, k]
+        np.testing.assert_array_equal(F.jac(F.x0) @ np.eye(2), 2 * k * np.eye(2))
+        assert f(f.x0)[0] == 2 * k
+        assert f.hessp(f.x0, [1.0, 0.0]).tolist() == [2 * k, 0.0]
