@@ -217,7 +217,7 @@ def _of_scope(value: types.FunctionType | types.ModuleType | type, names: frozen
 
 
 def _metaclasses(value: type) -> Iterator[type]:
-    return (kind for kind in type(value).__mro__ if not _is_fixed(kind))
+    return (kind for kind in type.mro(type(value)) if not _is_fixed(kind))
 
 
 def _of_object(value: Any, names: frozenset[str], whole: bool) -> Iterator[Part]:
