@@ -77,9 +77,7 @@ def _globals(function: types.FunctionType) -> Iterator[Reader]:
     scope = function.__globals__
     for code in codes(function.__code__):
         for step in dis.get_instructions(code):
-            if (
-                step.opname in ("LOAD_GLOBAL", "LOAD_NAME") and step.argval in scope
-            ):  # by name: bodies of classes
+            if step.opname in _LOADS and step.argval in scope:
                 yield step.argval, _getter(scope, step.argval)
             elif step.opname == "IMPORT_NAME":
                 yield step.argval, _module(scope, step.argval)

@@ -111,7 +111,8 @@ def names_of(value: Any) -> Iterator[str]:
     """The names of attributes that an `operator.attrgetter` or `operator.methodcaller` asks for."""
     if isinstance(value, operator.attrgetter | operator.methodcaller):
         for part in value.__reduce__()[1]:
-            yield from str(part).split(".")
+            if isinstance(part, str):  # and no argument of a method
+                yield from part.split(".")
 
 
 class Marks:
@@ -253,8 +254,8 @@ def _functions(value: Any) -> Iterator[Any]:
     elif isinstance(value, type):
         scopes = [vars(scope) for scope in value.__mro__[:-1] if not _is_fixed(scope)]
         yield from (own[n] for own in scopes for n in _MAKING if n in own)
-        fields = getattr(value, "__dataclass_fields__", {})
-        yield from (f.default_factory for f in fields.values() if f.default_factory is not MISSING)
+        fields = (f for own in scopes for f in own.get("__dataclass_fields__", {}).values())
+        yield from (f.default_factory for f in fields if f.default_factory is not MISSING)
         yield from (f for kind in _metaclasses(value) for n, f in vars(kind).items() if n not in _ASIDE)
     elif not isinstance(value, (*_WHOLE, types.ModuleType)) and not is_of_library(type(value)):
         for scope in type(value).__mro__[:-1]:

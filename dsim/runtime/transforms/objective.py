@@ -33,6 +33,8 @@ class _Known(NamedTuple):
         The free numbers.
     random : tuple of int
         Where the sequence of random numbers stood.
+    evaluations : int
+        How often the value had been asked for.
     captured : Snapshot
         Its variables, with what objects and dictionaries hold.
     before, after : Snapshot
@@ -44,6 +46,7 @@ class _Known(NamedTuple):
 
     at: bytes
     random: tuple[int, int]
+    evaluations: int
     captured: Snapshot
     before: Snapshot
     after: Snapshot
@@ -84,6 +87,7 @@ class Residuals:
         self._captured = CapturedValues((run,), members=True)
         self._reached = ReachedValues(run)
         self._known: dict[type, _Known] = {}
+        self._evaluations = 0  # of the value
 
     @outermost
     def __reduce__(self) -> tuple[Any, ...]:
@@ -124,8 +128,9 @@ class Residuals:
     @outermost
     def __call__(self, x: Any) -> Any:
         """What the run computes from these numbers, as one vector."""
-        self._known.clear()  # a value is that of a new run
-        return self.out.joined(self._recorded(RunRecording, x).values, np.float64)
+        with EVALUATING:
+            self._evaluations += 1  # a value is that of a new run
+            return self.out.joined(self._recorded(RunRecording, x).values, np.float64)
 
     @outermost
     def jac(self, x: Any, sparse: Any = False) -> LinearOperator | csr_array:
@@ -151,17 +156,19 @@ class Residuals:
         with EVALUATING:
             arrays = self._vector.arrays(x)
             key = b"".join(a.tobytes() for a in arrays)
-            if self._reset is None and kind in self._known:
-                known = self._known[kind]
+            known = self._known.get(kind)
+            if self._reset is None and known is not None:
                 same = known.same(self._captured.now(), self._reached.now())
-                begins = (known.at, known.random) == (key, randomness.place())
+                now = key, randomness.place(), self._evaluations
+                begins = (known.at, known.random, known.evaluations) == now
                 if begins and same and known.run.begins_here():
                     return known.run
                 if not same:  # functions that are reached now may read others
                     self._reached = ReachedValues(self._run)
             before, random = self._reached.now(), randomness.place()
             made = RecordedRun(kind(self.wrt, self.out, self._clears), self._run, arrays, self._reset)
-            self._known[kind] = _Known(key, random, self._captured.now(), before, self._reached.now(), made)
+            captured, after = self._captured.now(), self._reached.now()
+            self._known[kind] = _Known(key, random, self._evaluations, captured, before, after, made)
             return made
 
 
@@ -183,9 +190,9 @@ class Objective(Residuals):
     @outermost
     def __call__(self, x: Any) -> tuple[float, np.ndarray]:
         """The value and the gradient: pass ``jac=True`` to `scipy.optimize.minimize`."""
-        self._known.clear()  # products after this are of a new run, too
         recording = RunRecording(self.wrt, self.out, self._clears)
         with EVALUATING, recording.running(self._run, self._vector.arrays(x), self._reset):
+            self._evaluations += 1  # products after this are of a new run, too
             (value,) = recording.values()
             gradient = recording.sweep([np.ones_like(value)])
         self.roots = frozenset(recording.roots)
