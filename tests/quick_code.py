@@ -8,15 +8,15 @@ derivatives run the code that users run.
 from __future__ import annotations
 
 from collections import deque
-from weakref import WeakValueDictionary
 
 import pytest
 
 from dsim.backends.cpu import compiled, images
 from dsim.backends.cpu.code import MachineCode
+from dsim.backends.weak_values import WeakValues
 
 # Their code is not that of other tests, which compile equal modules for speed.
-_CODE: WeakValueDictionary[bytes, MachineCode] = WeakValueDictionary()
+_CODE: WeakValues[bytes, MachineCode] = WeakValues()
 _RECENT: deque[MachineCode] = deque(maxlen=compiled._RECENT.maxlen)
 
 

@@ -50,12 +50,14 @@ def grows(once, cycles=CYCLES) -> SimpleNamespace:
 
     Threads of other tests may end meanwhile: only those that began count.
     """
-    for _ in range(2 * KEPT):
-        once()
-    before = left()
-    for _ in range(cycles):
-        once()
-    now = left()
+    found = []
+    for count in (2 * KEPT, cycles):
+        for _ in range(count):
+            once()
+        gc.collect()
+        once()  # registries forget references to what went when something new comes
+        found.append(left())
+    before, now = found
     now.threads, before.threads = len(now.threads - before.threads), 0
     return SimpleNamespace(**{name: n - getattr(before, name) for name, n in vars(now).items()})
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import Future
-from weakref import WeakValueDictionary
 
 import pytest
 
 from dsim.backends.cpu import code, compiled, images
+from dsim.backends.weak_values import WeakValues
 
 
 def compile_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each kernel compiles in this test: else those of the same text share machine code."""
-    monkeypatch.setattr(compiled, "_CODE", WeakValueDictionary())
+    monkeypatch.setattr(compiled, "_CODE", WeakValues())
 
 
 def only_threads_compile(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,6 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -27,13 +26,14 @@ from dsim.backends.llvm.kernel import FusedCopies, Strides, Wishes
 from dsim.backends.llvm.parallel import emit
 from dsim.backends.llvm.parallel.emit import Emitted
 from dsim.backends.locks import COMPILING, room_to_compile
+from dsim.backends.weak_values import WeakValues
 from dsim.ir.nodes import KernelIR, MemoryKey, Probe
 from dsim.ir.walk import statements, written
 
 _TARGET = CpuTarget()
 # Machine code by a hash of its module's text, as weak references: a cell that runs again makes new kernels of
 # the same text. Code goes with the last kernel that can launch it, the last 256 modules stay for such cells.
-_CODE: WeakValueDictionary[bytes, MachineCode] = WeakValueDictionary()
+_CODE: WeakValues[bytes, MachineCode] = WeakValues()
 _RECENT: deque[MachineCode] = deque(maxlen=256)
 _LEVEL = images.SPEED  # of kernels that users run
 Begin = Callable[[str, int], Future[bytes]]  # lets another thread make the object file of a module

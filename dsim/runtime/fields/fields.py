@@ -7,7 +7,6 @@ shapes are in `layout.py`, single elements in `access.py`.
 from __future__ import annotations
 
 import copy
-import weakref
 from collections.abc import Iterable, Iterator
 from operator import attrgetter
 from typing import Any, Self
@@ -15,6 +14,7 @@ from typing import Any, Self
 import numpy as np
 
 from dsim.backends.locks import COMPILING
+from dsim.backends.weak_values import WeakValues
 from dsim.diagnostics import Diagnostic, LaunchTypeError
 from dsim.diagnostics.frames import outermost, trimmed
 from dsim.runtime.fields import access, copies, tensors
@@ -77,7 +77,7 @@ class Field(Storage):
         Later fields have higher ones.
     """
 
-    components: weakref.WeakValueDictionary[tuple[int, ...], Component] | None = None  # that somebody holds
+    components: WeakValues[tuple[int, ...], Component] | None = None  # that somebody holds
 
     def __repr__(self) -> str:
         kind = {0: "field", 1: "vector field", 2: "matrix field"}[len(self.entry_shape)]
@@ -137,7 +137,7 @@ class Field(Storage):
             raise LaunchTypeError(Diagnostic("index", message))
         if self.components is None:
             with COMPILING:
-                self.components = self.components or weakref.WeakValueDictionary()
+                self.components = self.components or WeakValues()
         return kept(self.components, indices, lambda: Component(self, indices))
 
     # -- the numbers from Python

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import weakref
 from bisect import bisect_right, insort
 from typing import Any
 
 import numpy as np
 
 from dsim.backends.locks import short_lock
+from dsim.backends.weak_values import WeakValues
 from dsim.runtime.fields.aliases import extent
 
 # Weak references to all fields with memory, by their base address: an array that a user passes
 # gives its address only. An entry is removed with its field; the sorted list of addresses drops
 # the stale ones that a search finds.
-_FIELDS: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
+_FIELDS: WeakValues[int, Any] = WeakValues()
 _BEGINS: list[int] = []
 _LOCK = short_lock()
 
@@ -50,5 +50,4 @@ def holder(array: np.ndarray) -> Any:
 
 def in_use() -> int:
     """The total size of all fields, in bytes."""
-    fields = [ref() for ref in _FIELDS.valuerefs()]  # one atomic step for other threads
-    return sum(f.buffer.nbytes for f in fields if f is not None and f.buffer is not None)
+    return sum(f.buffer.nbytes for f in _FIELDS.living() if f.buffer is not None)

@@ -22,7 +22,7 @@ from dsim.runtime.state import turns
 from dsim.runtime.state.pressure import PRESSURE
 from dsim.runtime.state.registry import Registry
 from dsim.runtime.state.stack import explanation
-from dsim.runtime.state.write_clock import CLOCK
+from dsim.runtime.state.write_clock import CLOCK, Writers
 
 BAR: tuple[str, ...] = ("bar",)
 DOT: tuple[str, ...] = ("dot",)
@@ -53,6 +53,7 @@ class Storage:
         self.touched = 0  # of a gradient or tangent: the turn in which it was written; 0: it is zero
         self.cleared = 0  # the turn in which a tape or forward mode has set it to zero
         self.changed = 0  # when Python last wrote to it, on the write clock
+        self.writers = Writers()
         self._shape: tuple[int, ...] = ()
         self.first: tuple[int, ...] = ()  # of a root: its first indices, when they are not 0
         self.node: Any = None  # of a root: where it is placed (layout.py)

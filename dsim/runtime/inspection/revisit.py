@@ -30,6 +30,7 @@ from dsim.runtime.saving.steps import Steps
 from dsim.runtime.state import turns
 from dsim.runtime.state.interruption import undisturbed
 from dsim.runtime.state.stack import opened
+from dsim.runtime.state.write_clock import LastRun
 from dsim.runtime.sweeping.adjoint_rows import AdjointRows
 from dsim.runtime.sweeping.going_back import goes_back_again
 from dsim.runtime.sweeping.sweep import Observer, TapeSweep
@@ -263,13 +264,13 @@ def _adjoints(tape: TapeRecord) -> frozenset[Form]:
     return frozenset(a.form for a in (*distinct, *other))
 
 
-def _changed(tape: TapeRecord, field: Any, form: Form | None) -> Diagnostic:
+def _changed(tape: TapeRecord, field: Any, run: LastRun | None) -> Diagnostic:
     by, span, advice = "from Python", None, "run the block again"
-    if form is not None and not form.from_python:
-        by, span = f"by `{form.kernel.name}`", form.kernel.origin.span
+    if run is not None and run.kernel is not None:
+        by, span = f"by `{run.kernel}`", run.span
     if isinstance(field.root, Mirror):
         message = "a NumPy array that this tape's kernels read may have changed since the block's end"
-    elif span is None and field.derivative and _by_the_sweep(tape, field, form):
+    elif span is None and field.derivative and _by_the_sweep(tape, field, run):
         message = f"the backward pass of this block changed {field.quoted}, which a tape inside it reads"
         advice = "use the gradients that it left in the fields, or run the block again"
     else:
@@ -277,7 +278,7 @@ def _changed(tape: TapeRecord, field: Any, form: Form | None) -> Diagnostic:
     return Diagnostic("overwritten", message, span, "this one" if span else "", help=advice)
 
 
-def _by_the_sweep(tape: TapeRecord, gradient: Any, form: Form | None) -> bool:
+def _by_the_sweep(tape: TapeRecord, gradient: Any, run: LastRun | None) -> bool:
     """Whether the backward pass of the block has changed `gradient`, and nobody else since."""
-    when = gradient.changed if form is None else form.ran
+    when = gradient.changed if run is None else run.moment
     return gradient.root is tape.loss.root or when < tape.swept

@@ -256,7 +256,7 @@ def _now(read: Callable[[], object], name: str, scope: dict[str, Any]) -> str:
 
 
 def _launching(form: Form, values: str, scope: dict[str, Any]) -> list[str]:
-    scope["marks"], scope["clock"] = form.marks, CLOCK
+    scope["marks"], scope["clock"], scope["last"] = form.marks, CLOCK, form.last
     marking = ["    for f in marks: f.touched = turn()"] if form.marks else []
     scope["gradients"] = form.gradients
     asking = ["for f in gradients: f.looked_at()"] if form.gradients else []
@@ -267,7 +267,7 @@ def _launching(form: Form, values: str, scope: dict[str, Any]) -> list[str]:
         f"    result = contexts[-1].launch(form, ({values}{',' if values else ''}))",
         "else:",
         *marking,
-        "    form.ran = clock.now",
+        "    last.moment = clock.now",
         "    try:",
         f"        result = form.native({values})",
         "    except FAULTS as fault:",

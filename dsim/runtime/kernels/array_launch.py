@@ -147,7 +147,7 @@ class ArrayLaunch:
         native = found.native or self._bind(values, found)
         for f in self._marks:
             f.touched = turns.current()
-        self.form.ran = now = CLOCK.now
+        self.form.last.moment = now = CLOCK.now
         for written in found.written:
             written().changed = now
         try:
@@ -171,7 +171,7 @@ class ArrayLaunch:
 
     def _note(self, values: Sequence[Value]) -> None:
         """Notes when the kernel's own fields were written, and those that it was given."""
-        self.form.ran = now = CLOCK.now
+        self.form.last.moment = now = CLOCK.now
         for n in self._written:
             value = values[n]
             if isinstance(value, Field):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
-from weakref import WeakKeyDictionary, WeakValueDictionary
+from weakref import WeakKeyDictionary
 
+from dsim.backends.weak_values import WeakValues
 from dsim.runtime.fields.components import Component
 from dsim.runtime.fields.fields import Field, youngest
 from dsim.runtime.fields.storage import newest
@@ -24,7 +25,7 @@ class Specialisations:
 
     def __init__(self) -> None:
         self._age = newest()
-        self._known: WeakValueDictionary[Any, Any] = WeakValueDictionary()
+        self._known: WeakValues[Any, Any] = WeakValues()
         self._own: list[Any] = []
 
     def get(self, key: Any) -> Any:
@@ -53,7 +54,7 @@ class Specialisations:
 
     def all(self) -> list[Any]:
         """Those whose values are still there."""
-        return [kernel for ref in self._known.valuerefs() if (kernel := ref()) is not None]
+        return self._known.living()
 
 
 def _fields(value: Any) -> Iterator[Field]:

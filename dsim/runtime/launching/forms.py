@@ -5,7 +5,6 @@ The forms of programs derived from one are bound to the same fields; each is cre
 
 from __future__ import annotations
 
-import sys
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -26,7 +25,7 @@ from dsim.runtime.state import turns
 from dsim.runtime.state.once import kept, once
 from dsim.runtime.state.references import uncopied
 from dsim.runtime.state.registry import Registry
-from dsim.runtime.state.write_clock import CLOCK, note_ran
+from dsim.runtime.state.write_clock import CLOCK, LastRun
 
 _FOR_PEOPLE = frozenset(["ir", "llvm", "ptx", "ptx_for", "python"])
 
@@ -47,8 +46,8 @@ class Form(PrintedForm):
         The parent form and the index within it.
     copies : bool
         Whether it works on private copies of fields.
-    ran : int
-        Time of its last run on the write clock; -1 before the first.
+    last : LastRun
+        When it ran last.
     watched_by : callable or None
         For a user's kernel, returns the form with probes of what its lines assign, if it has one.
     native : callable
@@ -72,17 +71,11 @@ class Form(PrintedForm):
         self.arrays = arrays
         self.part: tuple[Form, int] | None = None
         self.copies = False
-        self.ran = -1
+        self.last = LastRun(self)
         self.watched_by: Callable[[Looking], Form | None] | None = None
         self._derived: dict[Any, Any] = {}
         self.native: Callable[..., Any] = self._compile_and_launch
         FORMS.add(self)
-
-    def __del__(self) -> None:
-        if getattr(self, "ran", -1) >= 0 and not sys.is_finalizing():
-            # Its fields keep the time, since the form is deleted. `written` was computed at the first run:
-            # a finalizer may run at any point, and must not take the lock under which it is computed.
-            note_ran(self.ran, self.__dict__["written"])
 
     def __dir__(self) -> list[str]:
         return [n for n in object.__dir__(self) if n.startswith("__") or n in _FOR_PEOPLE]
@@ -97,7 +90,7 @@ class Form(PrintedForm):
         """Runs it now, outside every context; returns its result."""
         for f in self.marks:
             f.touched = turns.current()
-        self.ran = CLOCK.now
+        self.last.moment = CLOCK.now
         try:
             return self.native(*args)
         except pipeline.FAULTS as fault:
@@ -146,7 +139,12 @@ class Form(PrintedForm):
 
     @once
     def written(self) -> tuple[Field, ...]:
-        """The fields that it stores or accumulates to."""
+        """The fields that it stores or accumulates to. From the first time on they know when it runs."""
+        found = self._written()
+        self.last.tell(found, None if self.from_python else self.kernel)
+        return found
+
+    def _written(self) -> tuple[Field, ...]:
         return tuple(map(self.field, self.program.written))
 
     @once

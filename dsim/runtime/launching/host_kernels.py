@@ -64,9 +64,7 @@ class HostForm(Form):
         """The memories that can carry derivatives, with their fields."""
         return tuple((m.key, f) for f, m in self._memories.items() if m.type.is_float)
 
-    @once
-    def written(self) -> tuple[Field, ...]:
-        """The field that it changes."""
+    def _written(self) -> tuple[Field, ...]:
         return (self._target,)
 
     @staticmethod

@@ -60,7 +60,7 @@ class NativeReplay:
         for f in self._marks:
             f.touched = turns.current()
         for form in self._forms:
-            form.ran = CLOCK.now
+            form.last.moment = CLOCK.now
         for part in self._parts:
             interruption.poll()
             part.run(rows)

@@ -15,7 +15,6 @@ from dsim.runtime.launching.host_kernels import HostForm, Parts, over, spans_of
 from dsim.runtime.launching.probe_buffers import Looking
 from dsim.runtime.operations.dependences import Dependences, Step, memories_of
 from dsim.runtime.state import turns
-from dsim.runtime.state.once import once
 from dsim.runtime.state.write_clock import CLOCK
 
 
@@ -41,9 +40,7 @@ class ArrayForm(Form):
         super().__init__(Dependences(name, span, self._memories, self.steps), roots)
         self.native = _not_machine_code  # the method that it was would make a cycle
 
-    @once
-    def written(self) -> tuple[Field, ...]:
-        """The fields that it changes."""
+    def _written(self) -> tuple[Field, ...]:
         return tuple(dict.fromkeys(f for s in self.steps for f in s.writes))
 
     def key(self, field: Field) -> MemoryKey:
@@ -54,7 +51,7 @@ class ArrayForm(Form):
         """Runs it now, outside every context."""
         for f in self.marks:
             f.touched = turns.current()
-        self.ran = CLOCK.now
+        self.last.moment = CLOCK.now
         self.execute()
         return ()
 

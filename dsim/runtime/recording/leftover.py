@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dsim.diagnostics import Diagnostic, Span
 from dsim.ir.nodes import Accumulate, Load, Store
 from dsim.runtime.fields.fields import Field
-from dsim.runtime.launching.forms import FORMS, Form
+from dsim.runtime.launching.forms import Form
 from dsim.runtime.launching.interval_sets import Box, joined, meet, outside
 from dsim.runtime.launching.shadow_arrays import Mirror
 from dsim.runtime.recording import write_history
@@ -59,7 +59,7 @@ def _counts(tape: TapeRecord) -> bool:
 def _is_left(tape: TapeRecord, launched: Collection[Form], field: Field, sums: Collection[Field]) -> bool:
     """Whether `field` holds the result of an earlier tape by mistake; decided once."""
     before = field.summed
-    if before is None or field.changed >= before or isinstance(field, Mirror):
+    if before is None or max(field.changed, field.writers.gone()) >= before or isinstance(field, Mirror):
         return False
     field.summed = None
     calls = [e for e in tape.entries if isinstance(e, RecordedLaunch)]
@@ -69,8 +69,8 @@ def _is_left(tape: TapeRecord, launched: Collection[Form], field: Field, sums: C
 
 def _stored(field: Field, since: int) -> bool:
     """Whether a kernel that ran `since` sets `field`."""
-    ran = [form for form in FORMS if form.ran >= since and field in form.written]
-    return any(Store in form.touching[field] for form in ran)
+    forms = (run.form() for run in field.writers.since(since))
+    return any(Store in form.touching[field] for form in forms if form is not None)
 
 
 def _goes_on(tape: TapeRecord, launched: Collection[Form], before: int, sums: Collection[Field]) -> bool:

@@ -5,29 +5,25 @@ Restoring values also restores the times at which they were written.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from dsim.runtime.launching.forms import FORMS, Form
 from dsim.runtime.recording.record import TapeRecord
 from dsim.runtime.state.registry import Registry
-from dsim.runtime.state.write_clock import CLOCK, note_ran
-
-# The trials under way, which are runs to be undone: a tape of any thread may end inside one, and must learn
-# then which fields it lost. A trial enters itself, and leaves when it is closed or undone.
-_OPEN: list[Trial] = []
+from dsim.runtime.state.write_clock import CLOCK, TRIALS, LastRun
 
 
 def ended(tape: TapeRecord) -> int:
     """Notes that the block of `tape` has come to its end, and gives the time of that."""
-    for trial in tuple(_OPEN):
+    for trial in tuple(TRIALS):
         trial.tapes.add(tape)
     return CLOCK.tick()
 
 
 def trying() -> bool:
     """Whether a trial runs, which will be undone."""
-    return bool(_OPEN)
+    return bool(TRIALS)
 
 
 class Trial:
@@ -44,16 +40,15 @@ class Trial:
 
     def __init__(self) -> None:
         self.tapes: Registry[TapeRecord] = Registry()
+        TRIALS.append(self)
         # A form that nothing else holds is not to outlive the collections that come in between.
-        self._added, self._forms = FORMS.added, FORMS.references()
-        self._ran = [-1 if (form := ref()) is None else form.ran for ref in self._forms]
+        self._before = {form.last: form.last.moment for form in FORMS}
         self._begin = CLOCK.tick()
-        _OPEN.append(self)
 
     def close(self) -> None:
         """Keeps everything that ran."""
-        if self in _OPEN:
-            _OPEN.remove(self)
+        if self in TRIALS:
+            TRIALS.remove(self)
 
     def undo(self, changed: Mapping[Any, int], restore: Callable[[], None]) -> None:
         """Puts values back, and the notes about them.
@@ -66,16 +61,11 @@ class Trial:
         put_back : callable
             Does so; it notes nothing itself.
         """
-        self.close()
-        written = {f for f in changed if f.changed >= self._begin}
-        for form, before in self._ran_since():
-            for f in form.written:
-                if f in changed:
-                    written.add(f)
-                else:
-                    note_ran(form.ran, (f,))
+        try:
             # The notes go first: what another thread writes from now on is noted anew.
-            form.ran = before
+            written = self._forget_runs(changed)
+        finally:
+            self.close()
         for tape in self.tapes:
             tape.lost |= written
         for f, when in changed.items():
@@ -87,16 +77,34 @@ class Trial:
                 f.changed = CLOCK.now
             raise
 
-    def _ran_since(self) -> list[tuple[Form, int]]:
-        """The forms that ran since the beginning, each with the time at which it had run before."""
+    def _forget_runs(self, restored: Collection[Any]) -> set[Any]:
+        """Sets forms back to when they had run before; gives the restored fields that were written since."""
         begin = self._begin
-        known = zip(self._forms, self._ran, strict=True)
-        found = [(form, ran) for ref, ran in known if (form := ref()) is not None and form.ran >= begin]
-        return found + [(form, -1) for form in FORMS.newer(self._added) if form.ran >= begin]
+        ran = [form for form in FORMS if form.last.moment >= begin]  # none of them goes from here on
+        written = {f for f in restored if f.changed >= begin or f.writers.since(begin)}
+        for form in ran:
+            for f in form.written:
+                if f not in restored:
+                    f.changed = max(f.changed, form.last.moment)
+            form.last.moment = self._before.get(form.last, -1)
+        for f in restored:
+            self._forget_gone(f)
+        return written
+
+    def _forget_gone(self, field: Any) -> None:
+        """Forgets that forms which are gone by now wrote to `field` since the beginning.
+
+        They may have written to fields that are not restored, too, which go on to know of it.
+        """
+        gone = [run for run in field.writers.since(self._begin) if run.form() is None]
+        for run in gone:
+            if (moment := self._before.get(run, -1)) >= 0:
+                field.writers.add(run.at(moment))
+        field.writers.remove(gone)
 
 
-def since(moment: int, fields: Iterable[Any], own: frozenset[Form]) -> tuple[Any, Form | None] | None:
-    """A field that was written since `moment`, and by which form; None for the form if by Python.
+def since(moment: int, fields: Iterable[Any], own: frozenset[Form]) -> tuple[Any, LastRun | None] | None:
+    """A field that was written since `moment`, and by the run of which form; None for the run if by Python.
 
     Forms in `own` do not count.
     """
@@ -104,9 +112,5 @@ def since(moment: int, fields: Iterable[Any], own: frozenset[Form]) -> tuple[Any
     for f in asked:
         if f.changed >= moment:
             return f, None
-    ran = [form for form in FORMS if form.ran >= moment and form not in own]
-    for form in sorted(ran, key=lambda form: form.ran):
-        found = next((f for f in form.written if f in asked), None)
-        if found is not None:
-            return found, form
-    return None
+    ran = [(f, run) for f in asked for run in f.writers.since(moment) if run.form() not in own]
+    return min(ran, key=lambda found: found[1].moment, default=None)

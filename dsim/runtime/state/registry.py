@@ -15,23 +15,17 @@ class Registry(Generic[T]):
 
     A reference whose object went is only noted, by a function in C, until the next one is added: Ctrl-C in a
     callback in Python would be lost, as Python ignores its errors.
-
-    Attributes
-    ----------
-    added : int
-        How many were added until now.
     """
 
     def __init__(self) -> None:
-        self._refs: dict[weakref.ref[Any], int] = {}  # each with its number
+        self._refs: dict[weakref.ref[Any], None] = {}  # as an ordered set
         self._gone: list[weakref.ref[Any]] = []
-        self.added = 0
+        self._went = self._gone.append
 
     def add(self, item: T) -> None:
         """Adds an object; nothing if it is there."""
         self._forget_gone()
-        self.added += 1
-        self._refs.setdefault(weakref.ref(item, self._gone.append), self.added)
+        self._refs.setdefault(weakref.ref(item, self._went))
 
     def discard(self, item: T) -> None:
         """Takes an object away if it is there."""
@@ -44,16 +38,6 @@ class Registry(Generic[T]):
     def references(self) -> list[weakref.ref[T]]:
         """Weak references to the objects that are there now."""
         return list(self._refs)  # in one step, as threads see it
-
-    def newer(self, number: int) -> list[T]:
-        """Those that were added after so many, the newest first."""
-        found: list[T] = []
-        for ref in reversed(self.references()):
-            if self._refs.get(ref, self.added) <= number:
-                break
-            if (item := ref()) is not None:
-                found.append(item)
-        return found
 
     def _forget_gone(self) -> None:
         while self._gone:

@@ -6,10 +6,15 @@ that clock; which fields changed is computed on demand (write_history.py).
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterable
+from contextlib import suppress
+from copy import copy
 from typing import Any
 
 from dsim.backends.locks import short_lock
+from dsim.diagnostics import Span
+from dsim.ir.nodes import KernelIR
 
 
 class _Clock:
@@ -33,7 +38,76 @@ class _Clock:
 CLOCK = _Clock()
 
 
-def note_ran(moment: int, written: Iterable[Any]) -> None:
-    """Notes on the fields themselves when a form wrote to them, before the form is freed."""
-    for f in written:
-        f.changed = max(f.changed, moment)
+# The trials under way, which are runs to be undone: a tape of any thread may end inside one, and must learn
+# then which fields it lost. A trial enters itself, and leaves when it is closed or undone.
+TRIALS: list[Any] = []
+_FEW = 32  # forms that write a field, before those that are gone are looked for
+
+
+class LastRun:
+    """When a form ran last. The fields that it writes hold this, and the form may go.
+
+    Attributes
+    ----------
+    form : callable
+        Gives the form, or None when it is gone.
+    kernel : str or None
+        The name of its kernel; None for a write from Python.
+    span : Span or None
+        Where the kernel is defined.
+    moment : int
+        The time on the write clock; -1 before the first run.
+    """
+
+    __slots__ = ("form", "kernel", "moment", "span")
+
+    def __init__(self, form: Any) -> None:
+        self.form = weakref.ref(form)  # with no callback, in which Ctrl-C would be lost
+        self.kernel: str | None = None
+        self.span: Span | None = None
+        self.moment = -1
+
+    def tell(self, fields: Iterable[Any], kernel: KernelIR | None) -> None:
+        """Lets the fields know that the form writes them."""
+        if kernel is not None:
+            self.kernel, self.span = kernel.name, kernel.origin.span
+        for f in fields:
+            f.writers.add(self)
+
+    def at(self, moment: int) -> LastRun:
+        """The same form's, at another time."""
+        other = copy(self)
+        other.moment = moment
+        return other
+
+
+class Writers:
+    """The last runs of the forms that write a field; of those that are gone, of the latest one only."""
+
+    __slots__ = ("_runs",)
+
+    def __init__(self) -> None:
+        self._runs: list[LastRun] = []
+
+    def add(self, run: LastRun) -> None:
+        """Adds the run of one more form."""
+        self._runs.append(run)
+        count = len(self._runs)
+        if count >= _FEW and count & (count - 1) == 0 and not TRIALS:  # a trial may take back the latest one
+            gone = [run for run in tuple(self._runs) if run.form() is None]
+            latest = max(gone, key=lambda run: run.moment, default=None)
+            self.remove(run for run in gone if run is not latest)
+
+    def remove(self, runs: Iterable[LastRun]) -> None:
+        """Forgets some; other threads may do so, too."""
+        for run in runs:
+            with suppress(ValueError):
+                self._runs.remove(run)
+
+    def since(self, moment: int) -> list[LastRun]:
+        """Those that ran at that time or later."""
+        return [run for run in tuple(self._runs) if run.moment >= moment]
+
+    def gone(self) -> int:
+        """When a form that is gone ran last; -1 if none did."""
+        return max((run.moment for run in tuple(self._runs) if run.form() is None), default=-1)

@@ -155,7 +155,7 @@ class TapeSweep:
         final = snapshots.final()
         for loop in self._record.loops:
             final += [(f, box, snapshots.take(f, box)) for f, box in loop.stack.changed]
-            ran.update((form, form.ran) for form in loop.log.native)
+            ran.update((form, form.last.moment) for form in loop.log.native)
         put_back: list[Callable[[], None]] = [partial(snapshots.restore, *region) for region in final]
         if ran:
             put_back.append(partial(_as_if, ran))
@@ -368,7 +368,7 @@ class TapeSweep:
 def _as_if(ran: dict[Form, int]) -> None:
     """Notes that forms did not run since: all fields hold again what they held then."""
     for form, when in ran.items():
-        form.ran = when
+        form.last.moment = when
 
 
 def _added(bar: Field) -> Diagnostic:

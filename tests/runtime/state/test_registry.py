@@ -24,22 +24,6 @@ def test_it_keeps_none_alive():
     assert not registry
 
 
-def test_those_that_were_added_later():
-    registry, items = Registry(), [Item() for _ in range(6)]
-    for item in items[:3]:
-        registry.add(item)
-    before = registry.added
-    assert registry.newer(before) == []
-    for item in items:  # half of them are there
-        registry.add(item)
-    assert registry.newer(before) == items[:2:-1]
-    registry.discard(items[2])  # the last one before
-    registry.discard(items[4])
-    assert registry.newer(before) == [items[5], items[3]]
-    assert registry.newer(registry.added) == []
-    assert registry.newer(0) == [items[5], items[3], items[1], items[0]]
-
-
 def test_nothing_of_pythons_runs_where_an_object_goes():
     """There Ctrl-C would be lost."""
     registry, called = Registry(), []

@@ -1,0 +1,63 @@
+"""Values as long as somebody else holds them."""
+
+import gc
+import sys
+
+import pytest
+
+from dsim.backends.weak_values import WeakValues
+
+
+class Value:
+    pass
+
+
+def test_entries_go_with_their_values():
+    values, one, two = WeakValues(), Value(), Value()
+    values["one"], values["two"] = one, two
+    assert values["one"] is values.get("one") is one
+    assert list(values) == ["one", "two"]
+    del one
+    assert "one" not in values
+    assert values.get("one") is None
+    with pytest.raises(KeyError):
+        values["one"]
+    assert dict(values) == {"two": two}
+    assert len(values) == 1
+    assert values.living() == [two]
+    del values["two"]
+    assert not values
+
+
+def test_a_key_that_is_set_again_keeps_its_new_value():
+    values, one, two = WeakValues(), Value(), Value()
+    values["a"] = one
+    values["a"] = two
+    del one
+    values["b"] = two
+    assert dict(values) == {"a": two, "b": two}
+
+
+def test_nothing_of_pythons_runs_where_a_value_goes():
+    """There Ctrl-C would be lost."""
+    values, called = WeakValues(), []
+    held = [Value() for _ in range(3)]
+    for n, value in enumerate(held):
+        values[n] = value
+    del value
+    gc.disable()
+    sys.setprofile(lambda frame, event, _: called.append(frame.f_code.co_name) if event == "call" else None)
+    try:
+        del held
+    finally:
+        sys.setprofile(None)
+        gc.enable()
+    assert called == []
+    assert len(values) == 0
+
+
+def test_many_that_go_are_not_kept():
+    values = WeakValues()
+    for n in range(100):
+        values[n] = Value()
+    assert len(values._refs) <= 2
