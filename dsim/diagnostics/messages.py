@@ -57,6 +57,7 @@ CODES: dict[str, Level] = {
     "unsolved": Level.WARNING,  # the derivative of a solution that is none
     "recompiled": Level.WARNING,  # a kernel recompiled for ever new shapes of arrays
     "thinned": Level.WARNING,  # a recording with fewer frames than were kept
+    "unwritten": Level.WARNING,  # a file that cannot be written now, and will be tried again
     "type-change": Level.WARNING,
     "nan": Level.WARNING,  # the origin of a number that is not finite
     "infinite-slope": Level.WARNING,  # an infinite partial derivative

@@ -15,7 +15,7 @@ from dsim.optimization.control import RunControl
 from dsim.optimization.points import Iterate
 from dsim.optimization.refusal import wrong
 from dsim.runtime.state.evaluations import EVALUATING
-from dsim.runtime.state.notices import overheard
+from dsim.runtime.state.notices import overheard, warn
 from dsim.runtime.transforms.objective import Objective
 
 T = TypeVar("T")
@@ -85,6 +85,13 @@ class GuardedObjective:
             self.objective.put(x)
         followers.tell()
 
+    def tell(self, warning: Diagnostic) -> None:
+        """Says a warning where those of evaluations go."""
+        if self.heard is None:
+            warn([warning])
+        else:
+            self.heard[str((warning.message, warning.span))] = warning
+
     def _evaluated(self, evaluate: Callable[[], T]) -> T:
         self._control.hold(self.paused, self.running)
         with self._control.evaluating():
@@ -94,7 +101,8 @@ class GuardedObjective:
                 try:
                     return evaluate()
                 finally:
-                    self.heard.update((str((d.message, d.span)), d) for d in found)
+                    for d in found:
+                        self.tell(d)
 
     def _not_finite(self, what: str) -> NonFiniteError:
         where = "at the start" if self.step == 0 else f"in step {self.step:,}"

@@ -9,14 +9,14 @@ from __future__ import annotations
 import json
 import os
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from dsim.diagnostics import GradientError
+from dsim.diagnostics import Diagnostic, GradientError
 from dsim.diagnostics.spans import Span
 from dsim.files import replaced
 from dsim.optimization.points import HISTORY, Iterate
@@ -52,7 +52,7 @@ class KeptFile:
     Raises
     ------
     GradientError
-        When its folder does not exist.
+        When its folder does not exist, or it must not be written to.
     """
 
     def __init__(
@@ -65,13 +65,40 @@ class KeptFile:
         self._description = json.loads(json.dumps({"version": _VERSION, **description}))
         self._free, self._state = free, state
         self.place: Span | None = None
-        if not self.path.parent.is_dir():
-            raise wrong(f"there is no folder `{self.path.parent}` for `path=`", "make it first")
+        self._failed = False  # when it was written last
+        folder = self.path.parent
+        if not folder.is_dir():
+            raise wrong(f"there is no folder `{folder}` for `path=`", "make it first")
         if self.path.is_dir():
             raise wrong(f"`path=` is the name of a file, and `{self.path}` is a folder", "add a file name")
+        if not os.access(self.path if self.path.exists() else folder, os.W_OK):
+            advice = "give another `path=`, or change its permissions"
+            raise wrong(f"`{self.path}` must not be written to", advice)
 
-    def write(self, kept: KeptState) -> None:
-        """Replaces the file."""
+    def write(self, kept: KeptState, tell: Callable[[Diagnostic], None] | None = None) -> None:
+        """Replaces the file.
+
+        Where that fails, `tell` is called with a warning, after the first of several failures.
+
+        Raises
+        ------
+        GradientError
+            When it fails and there is no `tell`.
+        """
+        try:
+            self._write(kept)
+            self._failed = False
+        except OSError as error:
+            message = f"`{self.path}` could not be written: {error.strerror or error}"
+            if tell is None:
+                advice = "the fields hold the best parameters: keep them elsewhere, or make room and go on"
+                raise wrong(message, advice, self.place) from None
+            if not self._failed:
+                advice = "make room, or mend the folder: the optimisation goes on, and tries again"
+                tell(Diagnostic("unwritten", message, self.place, help=advice))
+            self._failed = True
+
+    def _write(self, kept: KeptState) -> None:
         arrays: dict[str, np.ndarray] = {
             "description": np.array(json.dumps(self._description)),
             "free": self._free,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -346,7 +346,7 @@ class Optimization:
             self._show()
         if now - self._written > _FILE_EVERY:
             self._written = now
-            self._write()
+            self._write(self._guarded.tell)
         self._progress.moved(self.done, point.loss, point.gradient_norm)
         if self._plan.callback is not None:
             self._plan.callback(self)
@@ -358,7 +358,7 @@ class Optimization:
 
     def _paused(self) -> None:
         self._seconds = self._elapsed()
-        self._leave()
+        self._leave(self._guarded.tell)
         self.status = "paused"
         self._progress.changed()
 
@@ -377,12 +377,12 @@ class Optimization:
             self._progress.note(found)
         return bool(found)
 
-    def _leave(self) -> None:
-        """Puts the best parameters into the fields, the file and the view."""
+    def _leave(self, tell: Callable[[Diagnostic], None] | None = None) -> None:
+        """Puts the best parameters into the fields, the view and the file."""
         if self._track.best is not None:
             self._put(self._track.best)
-            self._write()
             self._show()
+            self._write(tell)
 
     def _show(self) -> None:
         if self._plan.view is not None and self._track.best is not None:
@@ -393,7 +393,7 @@ class Optimization:
         with EVALUATING:
             self._work_here.give(lambda: self._guarded.put(point.x))
 
-    def _write(self) -> None:
+    def _write(self, tell: Callable[[Diagnostic], None] | None) -> None:
         point, best = self._track.point, self._track.best
         if self._plan.file is not None and point is not None and best is not None:
-            self._plan.file.write(KeptState(point, best, self.history))
+            self._plan.file.write(KeptState(point, best, self.history), tell)

@@ -11,7 +11,7 @@ from tests.docs.programs import check
 
 # These need another thread, much time, or a report of a cell.
 WITHOUT_PROGRAM = {
-    "overtaken", "reruns", "recompiled", "thinned", "nan", "infinite-slope", "kink", "overwrites"
+    "overtaken", "reruns", "recompiled", "thinned", "unwritten", "nan", "infinite-slope", "kink", "overwrites"
 }  # fmt: skip
 
 

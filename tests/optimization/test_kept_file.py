@@ -1,12 +1,14 @@
 """The file from which an optimisation goes on."""
 
 import json
+import os
 
 import numpy as np
 import pytest
 
 import dsim as ds
 from dsim.diagnostics import GradientError
+from dsim.optimization import optimization
 from tests.optimization.programs import quadratic, rosenbrock
 
 
@@ -157,7 +159,42 @@ def test_a_file_that_cannot_be_replaced_stays_whole(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(np, "savez", full)
-    with pytest.raises(OSError, match="No space left"):
+    message = "`.*best.npz` could not be written: No space left"
+    with pytest.warns(ds.DsimWarning, match=message), pytest.raises(GradientError, match=message):
         ds.optimize(run, x, y, method="Adam", path=path, steps=50, progress=False)
     assert path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [path]
+    losses = np.load(path)["history"]["loss"]
+    assert ds.value_and_grad(run, wrt=x, out=y)()[0] < losses.min()  # the fields hold the best parameters
+
+
+def test_a_disk_that_is_full_for_a_while(tmp_path, monkeypatch):
+    """It goes on, says so once, and the file is whole at the end."""
+    x, y, run, path = saved(tmp_path)
+    whole, failed = np.savez, []
+
+    def full_at_first(*args, **named):
+        if len(failed) < 3:
+            failed.append(True)
+            raise OSError(28, "No space left on device")
+        whole(*args, **named)
+
+    monkeypatch.setattr(np, "savez", full_at_first)
+    monkeypatch.setattr(optimization, "_FILE_EVERY", 0.0)
+    with pytest.warns(ds.DsimWarning, match="could not be written: No space left") as heard:
+        found = ds.optimize(run, x, y, method="Adam", path=path, steps=50, progress=False)
+    assert len(failed) == 3
+    assert len(heard) == 1
+    np.testing.assert_array_equal(np.load(path)["history"], found.history)
+
+
+@pytest.mark.parametrize("shut", ["", "best.npz"])
+def test_where_must_not_be_written_to(tmp_path, monkeypatch, shut):
+    """Root may write everywhere."""
+    *problem, path = saved(tmp_path)
+    if not shut:
+        path.unlink()
+    x, y, run = problem
+    monkeypatch.setattr(os, "access", lambda path, _: path != tmp_path / shut)
+    with pytest.raises(GradientError, match=r"best\.npz` must not be written to"):
+        ds.optimize(run, x, y, method="Adam", path=path)

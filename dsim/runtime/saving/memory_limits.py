@@ -26,7 +26,7 @@ class MemoryLimit:
 
     Attributes
     ----------
-    budget : int or None
+    slots, budget : int or None
         As given.
     state, residual : int
         The sizes of a state and of a step's residuals in the schedule's units; after `measure`.
@@ -35,7 +35,7 @@ class MemoryLimit:
     """
 
     def __init__(self, slots: int | None, budget: int | None, beside: Callable[[], int] = lambda: 0) -> None:
-        self._slots = slots
+        self.slots = slots
         self.budget = budget
         self._beside = beside
         self._bytes, self._recorded = 1, 0
@@ -46,10 +46,10 @@ class MemoryLimit:
         """Takes the bytes of a state and of a step's residuals, and the number of steps, if it is known."""
         self._bytes, self._recorded = max(self._bytes, state), max(self._recorded, residual)
         self.state, self.residual = _units(self._recorded / self._bytes)
-        if self._slots is None:
+        if self.slots is None:
             self.room = max(self.state, self.free(0))
         else:
-            self.room = min(self._slots, max(1, steps or self._slots)) * self.state
+            self.room = min(self.slots, max(1, steps or self.slots)) * self.state
         self.expect(steps or 1)
 
     def saw(self, state: int) -> None:
@@ -115,8 +115,8 @@ class MemoryLimit:
 
     def full(self, states: int, held: int) -> bool:
         """Whether there is no room for another state beside so many, which hold so many bytes."""
-        if self._slots is not None:
-            return states >= self._slots
+        if self.slots is not None:
+            return states >= self.slots
         return self.over(held)
 
     def exceeded(self, held: int) -> bool:

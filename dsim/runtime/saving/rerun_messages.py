@@ -17,9 +17,7 @@ _FEW = 5  # with the budget that the warning names
 _SHARE = 4 / 3  # of what steps need, for a tape that first spends a quarter of its budget on other values
 
 
-def small_budget(
-    stack: CheckpointStack, limit: MemoryLimit, steps: int, shared: bool
-) -> Iterator[Diagnostic]:
+def many_runs(stack: CheckpointStack, limit: MemoryLimit, steps: int, shared: bool) -> Iterator[Diagnostic]:
     """The warning, if the steps will run more often than `_MANY` times.
 
     Parameters
@@ -35,12 +33,15 @@ def small_budget(
     if runs <= _MANY:
         return
     slots = next(slots for slots in range(1, steps + 1) if revolve_runs(steps, slots) <= (_FEW - 1) * steps)
-    enough = limit.bytes_for(stack.base.bytes, slots)
-    if shared:
-        enough = int(_SHARE * enough)
     message = f"each of the {steps:,} steps runs about {runs:,.0f} times"
-    message += f": the budget of {limit.budget:,} bytes is small"
-    advice = f"`budget={_rounded(enough):_}`: then each runs about {_FEW} times"
+    if limit.budget is None:
+        message += f": `slots={limit.slots}` holds few states"
+        more = f"slots={slots}"
+    else:
+        message += f": the budget of {limit.budget:,} bytes is small"
+        enough = limit.bytes_for(stack.base.bytes, slots)
+        more = f"budget={_rounded(int(_SHARE * enough) if shared else enough):_}"
+    advice = f"`{more}`: then each runs about {_FEW} times"
     yield Diagnostic("reruns", message, caller(), "here", help=advice)
 
 

@@ -328,8 +328,8 @@ class Steps:
         end = len(self.log)
         marks = [0, *(item.position for item in self.stack.items), end]
         self._limit.expect(max(b - a for a, b in pairwise(marks)))
-        if self._limit.strict and end and not again:
-            warn(rerun_messages.small_budget(self.stack, self._limit, end, self.shared))
+        if end and not again:
+            warn(rerun_messages.many_runs(self.stack, self._limit, end, self.shared))
         self._progress.turn(end)
         try:
             self._backward(end, adjoint)

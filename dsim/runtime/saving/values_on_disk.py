@@ -58,8 +58,11 @@ class ValuesOnDisk:
     def read(self) -> np.ndarray:
         """The values."""
         with _explained(self._directory):
-            values = np.asarray(np.load(self._path))
-            if _checksum(values) != self._sum:
+            try:
+                values = np.asarray(np.load(self._path))
+            except (ValueError, EOFError):  # NumPy takes what it does not know for pickled objects
+                values = None
+            if values is None or _checksum(values) != self._sum:
                 raise ValueError("a file there has changed")
             return values
 

@@ -14,6 +14,7 @@ def deterministic():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("steps", "slots"), [(40, 1), (100, 5), (300, 10), (300, 30)])
+@pytest.mark.filterwarnings("ignore:warning.reruns:dsim.DsimWarning")
 def test_as_many_steps_run_as_in_the_best_schedule(steps, slots):
     counted = runs(program(3), in_slots(steps, slots))
     assert counted == mixed(steps, slots)[0]

@@ -190,6 +190,22 @@ def test_a_warning_says_how_often_steps_run_and_what_is_enough(loop):
     assert tape.saved_bytes <= enough
 
 
+@pytest.mark.parametrize("loop", [range, lambda n: iter(range(n))])
+def test_a_warning_says_how_many_slots_are_enough(loop):
+    program = Program()
+    with pytest.warns(ti.DsimWarning, match="reruns") as caught:
+        tape, found = program.run("same", lambda tape: tape.steps(loop(60), slots=1))
+    (warning,) = caught
+    told = re.search(r"each of the 60 steps runs about (\d+) times: `slots=1` holds", str(warning.message))
+    assert int(told[1]) == pytest.approx(tape.loops[0].runs / 60, rel=0.1)
+    enough = int(re.search(r"help: `slots=(\d+)`: then each runs about 5 times", str(warning.message))[1])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tape, other = program.run("same", lambda tape: tape.steps(loop(60), slots=enough))
+    assert other == found
+    assert tape.loops[0].runs <= 6 * 60
+
+
 def test_loops_and_calls_between_them_share_the_budget_of_a_tape():
     program = Program()
 

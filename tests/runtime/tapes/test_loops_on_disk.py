@@ -100,13 +100,14 @@ def test_a_disk_that_is_full(walk, tmp_path, monkeypatch):
     assert same(found, state(walk.x, walk.k))
 
 
-def test_a_file_that_is_cut_short(walk, tmp_path):
+@pytest.mark.parametrize("damaged", [lambda of: of[:20], lambda of: b"", lambda of: b"other " + of])
+def test_a_file_that_is_damaged(walk, tmp_path, damaged):
     def cut(t):
         if t == 10:
             for path in tmp_path.glob("*/*.npy"):
-                path.write_bytes(path.read_bytes()[:20])
+                path.write_bytes(damaged(path.read_bytes()))
 
-    with pytest.raises(ti.GradientError, match="cannot keep the states"):
+    with pytest.raises(ti.GradientError, match="cannot keep the states: a file there has changed"):
         taped(walk.loss, steps(walk, tmp_path, cut))
     assert not walk.x.grad.to_numpy().any()
 
