@@ -13,7 +13,7 @@ import pytest
 
 from dsim.backends.cpu import compiled, images
 from dsim.backends.cpu.code import MachineCode
-from dsim.backends.weak_values import WeakValues
+from dsim.weak_mappings import WeakValues
 
 # Their code is not that of other tests, which compile equal modules for speed.
 _CODE: WeakValues[bytes, MachineCode] = WeakValues()

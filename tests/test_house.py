@@ -38,6 +38,19 @@ def test_no_file_is_long_and_no_folder_is_full():
         assert sum(file.suffix == ".py" for file in folder.iterdir()) <= MOST_FILES, folder
 
 
+def test_where_the_glossary_says_there_is_a_file_or_folder():
+    """A name without a folder is in that of the last one before it."""
+    rows = [row for row in (CHECKOUT / "docs/glossary.md").read_text().splitlines() if row.startswith("| ")]
+    named = 0
+    for row in rows:
+        folder = HOUSE
+        for place in re.findall(r"`([^`]+(?:\.py|/))`", row.rpartition(" | ")[2]):
+            folder = (HOUSE / place).parent if "/" in place else folder
+            assert (folder / Path(place).name).exists(), f"{row[:40]} {place}"
+            named += 1
+    assert named > 60
+
+
 def test_decisions_have_a_date_and_a_status():
     for decision in (CHECKOUT / "docs" / "decisions").glob("0*.md"):
         third = decision.read_text().splitlines()[2]

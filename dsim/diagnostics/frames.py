@@ -98,5 +98,7 @@ def _without_own(trace: types.TracebackType | None) -> types.TracebackType | Non
         trace = trace.tb_next
     made: types.TracebackType | None = None
     for link in reversed(kept):
-        made = types.TracebackType(made, link.tb_frame, link.tb_lasti, link.tb_lineno)
+        # An instruction without a line has none, where Ctrl-C may have come.
+        line = -1 if link.tb_lineno is None else link.tb_lineno
+        made = types.TracebackType(made, link.tb_frame, link.tb_lasti, line)
     return made

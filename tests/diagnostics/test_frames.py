@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import traceback
+import types
 from pathlib import Path
 
 import numpy as np
@@ -171,6 +172,29 @@ def test_context_managers_of_dsim_are_no_frames_of_a_person():
         ti.objective(own, wrt=p.x, loss=p.y)(np.zeros(p.x.shape))
     names = [frame.name for frame in traceback.extract_tb(raised.value.__traceback__)]
     assert names == ["test_context_managers_of_dsim_are_no_frames_of_a_person", "own"]
+
+
+def test_ctrl_c_at_an_instruction_without_a_line_stays_ctrl_c():
+    """The jump back of a loop has none, where branches end that lead there."""
+
+    def some():
+        last = None
+        for each in range(3):
+            if each is not None and each != last:
+                last = each
+                yield each
+
+    frame = some().gi_frame
+    for at in range(len(frame.f_code.co_code)):
+        trace = types.TracebackType(None, frame, at, -1)
+
+        @outermost
+        def interrupted(trace=trace):
+            raise KeyboardInterrupt().with_traceback(trace)
+
+        with pytest.raises(KeyboardInterrupt) as error:
+            interrupted()
+        assert frame in [f for f, _ in traceback.walk_tb(error.value.__traceback__)]
 
 
 def test_what_a_person_caught_stays_the_context():

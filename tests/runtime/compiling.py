@@ -8,7 +8,7 @@ from concurrent.futures import Future
 import pytest
 
 from dsim.backends.cpu import code, compiled, images
-from dsim.backends.weak_values import WeakValues
+from dsim.weak_mappings import WeakValues
 
 
 def compile_anew(monkeypatch: pytest.MonkeyPatch) -> None:

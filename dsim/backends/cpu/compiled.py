@@ -26,9 +26,9 @@ from dsim.backends.llvm.kernel import FusedCopies, Strides, Wishes
 from dsim.backends.llvm.parallel import emit
 from dsim.backends.llvm.parallel.emit import Emitted
 from dsim.backends.locks import COMPILING, room_to_compile
-from dsim.backends.weak_values import WeakValues
 from dsim.ir.nodes import KernelIR, MemoryKey, Probe
 from dsim.ir.walk import statements, written
+from dsim.weak_mappings import WeakValues
 
 _TARGET = CpuTarget()
 # Machine code by a hash of its module's text, as weak references: a cell that runs again makes new kernels of

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import struct
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -128,21 +129,28 @@ def reported_types(kind: FaultKind, s: Any) -> list[ScalarType]:
 
 _free = ctypes.CDLL(None).free
 _free.argtypes = [ctypes.c_void_p]
+_free.restype = None
 
 
 class LaunchFrame:
     """One frame; keeps its buffers alive, and frees the memory that its launches kept in it."""
 
-    __slots__ = ("address", "buffers", "slots")
+    __slots__ = ("__weakref__", "address", "buffers", "slots")
 
     def __init__(self, slots: ctypes.Array[ctypes.c_int64], buffers: Sequence[np.ndarray]) -> None:
         self.slots = slots
         self.buffers = buffers
         self.address = ctypes.addressof(slots)
+        # Its end calls C alone, the newer reference's first: in a finalizer in Python Ctrl-C would be lost.
+        ends = weakref.ref(self, _SCRATCH.pop)
+        freed = _SCRATCH[ends] = _Freed(self, _free)
+        freed._as_parameter_ = ctypes.c_void_p.from_buffer(slots, 8 * frame.SCRATCH)
 
-    def __del__(self, scratch: int = frame.SCRATCH, free: Callable[[int], None] = _free) -> None:
-        if self.slots[scratch]:  # when Python ends, the module's variables are gone before the last frame
-            free(self.slots[scratch])
+
+class _Freed(weakref.ref[LaunchFrame]):
+    """Is an argument of C's `free`: the address that stands in the frame by then."""
+
+    _as_parameter_ = ctypes.c_void_p(None)  # until it is known where
 
 
-_free.restype = None
+_SCRATCH: dict[Any, _Freed] = {}  # by the references whose end takes them away

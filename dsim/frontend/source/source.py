@@ -24,6 +24,7 @@ from dsim.frontend.source import lambdas, private_names
 from dsim.frontend.source.same_code import is_code_of
 from dsim.frontend.source.timed_cells import magic_of, timed_texts
 from dsim.records import record
+from dsim.weak_mappings import WeakKeys
 
 # The attribute that carries the source of a function that was not written as a `def` (the body of
 # a notebook cell), whose lines and columns are nevertheless a user's.
@@ -32,7 +33,7 @@ TEXT = "__dsim_text__"
 _NO_FILE = "<string>"  # of `exec`, and of `python -c`, whose lines Python keeps under that name since 3.13
 
 # The lines of the file of each function that has a decorator of dsim's, as they were when it was made.
-_LINES: weakref.WeakKeyDictionary[types.FunctionType, list[str]] = weakref.WeakKeyDictionary()
+_LINES: WeakKeys[types.FunctionType, list[str]] = WeakKeys()
 
 # What was found for a code object, by its `id`, as long as it lives: equal ones may have other annotations. A
 # kernel is lowered once for each choice of settings and templates, and each call of a factory makes it anew.

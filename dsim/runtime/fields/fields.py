@@ -14,7 +14,6 @@ from typing import Any, Self
 import numpy as np
 
 from dsim.backends.locks import COMPILING
-from dsim.backends.weak_values import WeakValues
 from dsim.diagnostics import Diagnostic, LaunchTypeError
 from dsim.diagnostics.frames import outermost, trimmed
 from dsim.runtime.fields import access, copies, tensors
@@ -23,6 +22,7 @@ from dsim.runtime.fields.storage import BAR, COMPANIONS, DOT, Storage, newest
 from dsim.runtime.state import turns
 from dsim.runtime.state.once import kept
 from dsim.runtime.state.stack import opened
+from dsim.weak_mappings import WeakValues
 
 __all__ = [
     "BAR", "DOT", "Field", "begin_turn", "companions_with_memory", "foreign", "kind_of", "newest", "youngest",

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from dsim.backends.locks import short_lock
-from dsim.backends.weak_values import WeakValues
 from dsim.runtime.fields.aliases import extent
+from dsim.weak_mappings import WeakValues
 
 # Weak references to all fields with memory, by their base address: an array that a user passes
 # gives its address only. An entry is removed with its field; the sorted list of addresses drops

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
-from weakref import WeakKeyDictionary
 
-from dsim.backends.weak_values import WeakValues
 from dsim.runtime.fields.components import Component
 from dsim.runtime.fields.fields import Field, youngest
 from dsim.runtime.fields.storage import newest
 from dsim.runtime.fields.struct_fields import StructField
 from dsim.runtime.state.once import kept
+from dsim.weak_mappings import WeakKeys, WeakValues
 
 
 class Specialisations:
@@ -49,7 +48,7 @@ class Specialisations:
         if holder is None or holder.number < self._age:
             return self._own
         if holder.kernels is None:
-            holder.kernels = WeakKeyDictionary()
+            holder.kernels = WeakKeys()
         return holder.kernels.setdefault(self, [])
 
     def all(self) -> list[Any]:

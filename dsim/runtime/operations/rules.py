@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import types
-import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -18,10 +17,11 @@ from dsim.runtime.operations.call_attributes import CallAttributes
 from dsim.runtime.operations.captured import CapturedValues, Snapshot, changed, codes
 from dsim.runtime.operations.reach import names_in
 from dsim.runtime.operations.traced_arrays import OPERATORS, TracedArray
+from dsim.weak_mappings import WeakKeys
 
 Attributes = dict[str, Any]
 # Where functions and rules are defined: found when a message or a form needs it.
-_SPANS: weakref.WeakKeyDictionary[Any, Span | None] = weakref.WeakKeyDictionary()
+_SPANS: WeakKeys[Any, Span | None] = WeakKeys()
 _WORDS = {"jvp": ("tangents", "forward mode"), "vjp": ("adjoint", "a tape"), "jacobian": ("", "")}
 
 

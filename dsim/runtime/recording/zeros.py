@@ -22,6 +22,7 @@ from dsim.runtime.recording.unreached import FORWARD, TAPE, Unreached
 from dsim.runtime.state import turns
 from dsim.runtime.state.notices import warn
 from dsim.runtime.state.stack import explain
+from dsim.weak_mappings import WeakKeys
 
 _BLOCK: ContextVar[str] = ContextVar("dsim_block", default=TAPE)
 
@@ -88,7 +89,7 @@ class _Gradients(_Left):
 
 class _Tangents:
     def __init__(self, left: dict[Field, _Left], source: Field) -> None:
-        self._left = weakref.WeakKeyDictionary(left)
+        self._left = WeakKeys(left)
         self._source = weakref.ref(source)
 
     def __call__(self, dual: Field) -> None:

@@ -5,11 +5,27 @@ import sys
 
 import pytest
 
-from dsim.backends.weak_values import WeakValues
+from dsim.weak_mappings import WeakKeys, WeakValues
 
 
 class Value:
     pass
+
+
+def test_entries_go_with_their_keys():
+    values, one, two = WeakKeys(), Value(), Value()
+    values[one], values[two] = "one", "two"
+    values[one] = "first"
+    assert values[one] == values.get(one) == "first"
+    assert list(values.items()) == [(one, "first"), (two, "two")]
+    del one
+    assert dict(values) == {two: "two"}
+    assert len(values) == 1
+    del values[two]
+    assert two not in values
+    with pytest.raises(KeyError):
+        values[two]
+    assert dict(WeakKeys({two: 3})) == {two: 3}
 
 
 def test_entries_go_with_their_values():
@@ -38,12 +54,13 @@ def test_a_key_that_is_set_again_keeps_its_new_value():
     assert dict(values) == {"a": two, "b": two}
 
 
-def test_nothing_of_pythons_runs_where_a_value_goes():
+@pytest.mark.parametrize("by", ["keys", "values"])
+def test_nothing_of_pythons_runs_where_one_goes(by):
     """There Ctrl-C would be lost."""
-    values, called = WeakValues(), []
+    values, called = WeakValues() if by == "values" else WeakKeys(), []
     held = [Value() for _ in range(3)]
     for n, value in enumerate(held):
-        values[n] = value
+        values[n if by == "values" else value] = value if by == "values" else n
     del value
     gc.disable()
     sys.setprofile(lambda frame, event, _: called.append(frame.f_code.co_name) if event == "call" else None)
