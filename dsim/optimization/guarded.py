@@ -8,7 +8,7 @@ from typing import TypeVar
 import numpy as np
 from scipy.optimize import Bounds
 
-from dsim.diagnostics import Diagnostic, NonFiniteError
+from dsim.diagnostics import Diagnostic, GradientError, NonFiniteError
 from dsim.diagnostics.spans import Span
 from dsim.live import followers
 from dsim.optimization.control import RunControl
@@ -17,6 +17,7 @@ from dsim.optimization.refusal import wrong
 from dsim.runtime.state.evaluations import EVALUATING
 from dsim.runtime.state.notices import overheard, warn
 from dsim.runtime.transforms.objective import Objective
+from dsim.runtime.transforms.selection import named
 
 T = TypeVar("T")
 
@@ -52,6 +53,7 @@ class GuardedObjective:
         self.step = 0
         self.place: Span | None = None
         self.heard: dict[str, Diagnostic] | None = None
+        self._used: list[int] | None = None  # which parameters the first evaluation used
         self.accept: Callable[[Iterate], None] = lambda _: None
         self.paused: Callable[[], None] = lambda: None
         self.running: Callable[[], None] = lambda: None
@@ -63,8 +65,11 @@ class GuardedObjective:
         ------
         NonFiniteError
             When one of them is not finite.
+        GradientError
+            When the run does not write the loss, or no longer uses the parameters.
         """
         loss, gradient = self._evaluated(lambda: self.objective(x))
+        self._refuse_others()
         if not np.isfinite(loss):
             raise self._not_finite(f"the loss is {loss}")
         if not np.isfinite(gradient).all():
@@ -103,6 +108,28 @@ class GuardedObjective:
                 finally:
                     for d in found:
                         self.tell(d)
+
+    def _refuse_others(self) -> None:
+        """Refuses a run that works on other fields than the loss and the parameters.
+
+        A kernel of a notebook takes those that its names stand for: a cell that is executed again makes new
+        ones.
+        """
+        objective = self.objective
+        used = [n for n in range(len(objective.wrt.leaves)) if n not in objective.unused]
+        first = self._used = used if self._used is None else self._used
+        anew = "a cell that made fields of these names again? then call `ds.optimize` again"
+        if not objective.writes:
+            longer = " any longer" if self.step else ""
+            advice = anew if self.step else "name in `loss=` what it computes"
+            message = f"the run does not write {objective.out}{longer}"
+            raise GradientError(Diagnostic("argument", message, self.place, help=advice))
+        if first and not used:
+            message = f"the run does not use {objective.wrt} any longer"
+            raise GradientError(Diagnostic("argument", message, self.place, help=anew))
+        for n in set(first).difference(used):
+            message = f"the run does not use {named(objective.wrt.leaves[n])} any longer: its gradient is 0"
+            self.tell(Diagnostic("cut", message, self.place, help=anew))
 
     def _not_finite(self, what: str) -> NonFiniteError:
         where = "at the start" if self.step == 0 else f"in step {self.step:,}"

@@ -79,14 +79,19 @@ def method_named(name: Any, options: Mapping[str, Any], bounded: bool) -> AnyMet
     if bounded and known not in BOUNDED:
         advice = f"use {', '.join(BOUNDED)}, or one of {', '.join(RULES)}"
         raise wrong(f"the method {known} takes no bounds", advice)
-    for option in ("maxiter", "callback"):
+    for option in ("maxiter", "callback", "tol"):
         if option in options:
-            raise wrong(f"`{option}` is not an option of {known} here", "`steps=` and `callback=` do that")
+            advice = "`steps=`, `callback=` and `tolerance=` do that"
+            raise wrong(f"`{option}` is not an option of {known} here", advice)
     for rule, make in RULES.items():
         own = options.keys() & {f.name for f in fields(make)}
         if own:
             raise wrong(f"the method {known} has no option `{min(own)}`", f'`method="{rule}"` has it')
-    return ScipyMethod(known, options)
+    method = ScipyMethod(known, options)
+    if options and (problem := method.wrong_options()):
+        advice = f"`scipy.optimize.show_options('minimize', '{known}')` lists those of {known}"
+        raise wrong(f"the method {known} {problem}", advice)
+    return method
 
 
 def _rule(name: str, options: Mapping[str, Any]) -> StepRule:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 import numpy as np
-from scipy.optimize import Bounds, minimize
+from scipy.optimize import Bounds, OptimizeWarning, minimize
 
 from dsim.optimization.blas_threads import BLAS_THREADS
 from dsim.optimization.points import Iterate
@@ -15,6 +17,8 @@ BOUNDED = ("L-BFGS-B", "TNC", "SLSQP", "trust-constr")
 _SECOND_ORDER = ("Newton-CG", "trust-ncg", "trust-krylov")
 NAMES = ("L-BFGS-B", "BFGS", "CG", "TNC", "SLSQP", "trust-constr", *_SECOND_ORDER)
 _MANY = 1 << 30
+_PRINTING = ("disp", "iprint", "verbose")
+_UNKNOWN = "Unknown solver options: "
 
 
 class Problem(Protocol):
@@ -54,6 +58,31 @@ class ScipyMethod:
             self._options.setdefault("maxfun", _MANY)
         if name == "TNC":
             self._options.pop("maxiter")
+
+    def wrong_options(self) -> str:
+        """What SciPy has against the options, as a trial on one number shows; empty when it takes them."""
+        quiet = {key: value for key, value in self._options.items() if key not in _PRINTING}
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                warnings.simplefilter("error", OptimizeWarning)
+                minimize(
+                    lambda x: (float(x[0] ** 2), 2.0 * x),
+                    np.ones(1),
+                    jac=True,
+                    method=self.name,
+                    options={**quiet, "maxiter": 2} if "maxiter" in quiet else quiet,
+                    **self._second_order(lambda _, p: 2.0 * p),
+                )
+        except OptimizeWarning as error:
+            unknown = str(error).removeprefix(_UNKNOWN)
+            return f"has no option `{unknown}`" if unknown != str(error) else ""
+        except TypeError as error:
+            clash = re.search(r"(?:multiple values for|unexpected keyword) argument '(\w+)'", str(error))
+            return f"has no option `{clash[1]}`" if clash else f"does not take these options: {error}"
+        except Exception:  # noqa: BLE001 (such as the shape of a matrix, which is that of the real problem)
+            return ""
+        return ""
 
     def start(self, size: int) -> dict[str, np.ndarray]:
         """No state."""

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from dsim.backends.locks import short_lock
-from dsim.live.workers import WORKERS
 from dsim.optimization.control import EndedError, RunControl
 from dsim.optimization.refusal import wrong
 from dsim.runtime.fields.aliases import apart
 from dsim.runtime.fields.fields import Field
-from dsim.runtime.state.evaluations import EVALUATING
+from dsim.runtime.state.evaluations import evaluates
+from dsim.runtime.state.workers import WORKERS
 from dsim.runtime.transforms.objective import Objective
 from dsim.runtime.transforms.selection import Leaf
 
@@ -137,7 +137,7 @@ class WorkInProcess:
                 if not others:
                     then()
                     return stopped
-            if EVALUATING._is_owned():  # type: ignore[attr-defined]
+            if evaluates():
                 message = "an optimisation that is still running in another thread uses these fields"
                 raise wrong(message, "stop it first, by its Stop button or its `stop()`")
             for other in others:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dsim as ds
-from dsim.diagnostics import NonFiniteError
+from dsim.diagnostics import GradientError, NonFiniteError
 from tests.optimization.programs import endless, quadratic
 from tests.stopping import ctrl_c, watched
 
@@ -139,6 +139,9 @@ def test_a_field_that_the_loss_does_not_depend_on(background):
 def test_a_loss_that_the_run_does_not_write():
     x, _, run = quadratic()
     z = ds.field(ds.f64, shape=(), name="z")
-    with pytest.warns(ds.GradientWarning, match="the run does not write `z`: its derivative is 0") as heard:
+    warned = pytest.warns(ds.GradientWarning, match="the run does not write `z`: its derivative is 0")
+    refused = pytest.raises(GradientError, match="the run does not write `z`")
+    with warned as heard, refused as error:
         ds.optimize(run, x, z, progress=False)
     assert not [w for w in heard if "no call" in str(w.message)]
+    assert all("name in `loss=` what" in str(said) for said in (error.value, heard[0].message))

@@ -33,6 +33,7 @@ from dsim.runtime.recording import zeros
 from dsim.runtime.state import turns
 from dsim.runtime.state.evaluations import EVALUATING
 from dsim.runtime.state.notices import overheard
+from dsim.runtime.state.stack import opened
 from dsim.runtime.tapes.tape import Tape
 
 _MOST = 200  # losses in the curve
@@ -119,7 +120,7 @@ class Explorer:
             When there is no such control, its slider cannot show the value, the person's program has
             another run by now, or an optimisation that runs uses the control's field; then none is set.
         """
-        self._refuse_outdated()
+        self._refuse()
         known = {c.name: c for c in self.controls}
         for name in values.keys() - known.keys():
             advice = (
@@ -139,14 +140,14 @@ class Explorer:
         Raises
         ------
         DsimError
-            When the person's program has another run by now, or other fields, or an optimisation that runs
-            uses a field that a person has moved: it does not run then.
+            When the person's program has another run by now, or other fields, an optimisation that runs uses
+            a field that a person has moved, or inside a tape or forward mode: it does not run then.
         """
         self._update([])
 
     def _update(self, heard: Sequence[Diagnostic]) -> None:
         """Runs, and shows the results with the warnings that were `heard` by then."""
-        self._refuse_outdated()
+        self._refuse()
         used = ""
         try:
             # Cells read the gradients, and did not ask for them.
@@ -175,7 +176,11 @@ class Explorer:
         if used:
             raise refused(used, _ADVICE)
 
-    def _refuse_outdated(self) -> None:
+    def _refuse(self) -> None:
+        """Refuses to run another program than at first, and in a block that would record the run."""
+        if opened():
+            message = "an explorer cannot run inside a tape, a forward mode or `no_grad`"
+            raise refused(message, "call it outside the block")
         self.compare()
         if replaced := self._names.replaced:
             advice = "execute the cell with `ds.explore(…)` again"

@@ -8,8 +8,8 @@ import numpy as np
 
 from dsim.live.exploring.controls import ExploreControl
 from dsim.live.exploring.initial_state import InitialState
-from dsim.live.workers import work_on
 from dsim.runtime.fields.fields import Field
+from dsim.runtime.state.workers import work_on
 
 
 class ExplorerInputs:

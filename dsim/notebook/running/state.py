@@ -13,6 +13,7 @@ from dsim.runtime.fields.fields import Field, companions_with_memory, foreign
 from dsim.runtime.launching.forms import Form
 from dsim.runtime.recording.write_history import Trial
 from dsim.runtime.state import randomness, turns
+from dsim.runtime.state.evaluations import EVALUATING
 from dsim.runtime.state.interruption import held
 from dsim.runtime.state.stack import explain, explanation, set_aside
 
@@ -74,7 +75,7 @@ def kept(what: Iterable[Field | np.ndarray]) -> Iterator[None]:
 
     Interrupts are held (`interruption.heard` hears them).
     """
-    with held(raises=True), randomness.apart():
+    with EVALUATING, held(raises=True), randomness.apart():
         before, trial = Snapshot(what), Trial()
         try:
             yield
@@ -115,7 +116,7 @@ def gradients_kept(of: Iterable[Field | np.ndarray] = (), *, on_error: bool = Fa
 def unnoticed(of: Iterable[Field | np.ndarray]) -> Iterator[None]:
     """As `gradients_kept` of these, and zeros have the explanations of before. Interrupts are held."""
     explained = {last: explanation(last) for last in ("bar", "dot")}
-    with held(raises=True):
+    with EVALUATING, held(raises=True):
         try:
             with gradients_kept(of):
                 yield
@@ -130,7 +131,7 @@ def alone() -> Iterator[None]:
 
     Interrupts are held.
     """
-    with held(raises=True), set_aside() as others, gradients_kept() if others else nullcontext():
+    with EVALUATING, held(raises=True), set_aside() as others, gradients_kept() if others else nullcontext():
         yield
 
 

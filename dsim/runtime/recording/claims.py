@@ -15,8 +15,9 @@ from dsim.runtime.fields.fields import Field, foreign
 from dsim.runtime.launching import host_kernels
 from dsim.runtime.launching.contexts import OPENED, Context
 from dsim.runtime.state import turns
-from dsim.runtime.state.evaluations import OPTIMIZER
+from dsim.runtime.state.evaluations import OPTIMIZER, evaluates
 from dsim.runtime.state.stack import is_aside, working
+from dsim.runtime.state.workers import work_on
 
 _WORDS = {"bar": "gradient", "dot": "tangent"}
 
@@ -27,12 +28,16 @@ def claim(context: Context, roots: Sequence[Field], last: str) -> None:
     Raises
     ------
     GradientError
-        When another thread or task has claimed one of them.
+        When another thread or task has claimed one of them, or an optimisation works on it.
     """
     context.claims, context.claimed_in = last, threading.current_thread()
     context.claimed.update(roots)  # before it looks at the others, who do the same
     if not turns.several():
         return
+    if not evaluates():  # else what works in another thread waits
+        busy = next((r for r in roots if work_on(r)), None)
+        if busy is not None:
+            raise _worked_on(busy)
     for other in tuple(OPENED):
         if other.claims != last or other.related(context) or is_aside(other):
             continue
@@ -82,13 +87,15 @@ def refuse_needed(bars: Iterable[Field], roots: Sequence[Field]) -> None:
 
 def _taken(root: Field, what: str, thread: threading.Thread) -> GradientError:
     if thread.name == OPTIMIZER:
-        message = f"an optimisation that is still running in another thread uses {root.quoted}"
-        advice = (
-            "stop it, by its Stop button or its `stop()`; another `ds.optimize` of these fields does, too"
-        )
-        return GradientError(Diagnostic("not-differentiable", message, caller(), help=advice))
+        return _worked_on(root)
     message = f"{root.quoted} has a {what} in a block that is open in another thread or task"
     advice = "use separate fields (without needs_grad if only read), or let one block end first"
+    return GradientError(Diagnostic("not-differentiable", message, caller(), help=advice))
+
+
+def _worked_on(root: Field) -> GradientError:
+    message = f"an optimisation that is still running in another thread uses {root.quoted}"
+    advice = "stop it, by its Stop button or its `stop()`; another `ds.optimize` of these fields does, too"
     return GradientError(Diagnostic("not-differentiable", message, caller(), help=advice))
 
 

@@ -9,5 +9,11 @@ from dsim.backends.locks import outer_lock
 # launching.
 EVALUATING = outer_lock()
 
+
+def evaluates() -> bool:
+    """Whether this thread does so now."""
+    return EVALUATING._is_owned()  # type: ignore[attr-defined,no-any-return]
+
+
 # What the thread of an optimisation is called, for errors in other threads that name its work.
 OPTIMIZER = "dsim optimisation"

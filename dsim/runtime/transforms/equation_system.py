@@ -32,7 +32,8 @@ from dsim.runtime.sweeping.sweep import TapeSweep
 from dsim.runtime.sweeping.sweep_plan import SweepPlan
 from dsim.runtime.transforms import field_copies
 from dsim.runtime.transforms.input_recorder import InputRecorder
-from dsim.runtime.transforms.recorded_run import RecordedRun, Run, RunRecording
+from dsim.runtime.transforms.recorded_run import RecordedRun
+from dsim.runtime.transforms.run_recording import Run, RunRecording
 from dsim.runtime.transforms.selection import Selection
 
 Solver = Any  # a name, or a callable (operator, right-hand side) -> solution

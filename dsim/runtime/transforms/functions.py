@@ -14,7 +14,8 @@ import numpy as np
 from dsim.diagnostics import Diagnostic, GradientError
 from dsim.diagnostics.frames import outermost
 from dsim.runtime.checking import runs
-from dsim.runtime.transforms.recorded_run import GradientRecording, RecordedRun, Run, RunRecording
+from dsim.runtime.transforms.recorded_run import RecordedRun
+from dsim.runtime.transforms.run_recording import GradientRecording, Run, RunRecording
 from dsim.runtime.transforms.selection import Selection, one_number
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from dsim.runtime.state.notices import warn
 from dsim.runtime.state.references import ByName
 from dsim.runtime.state.stack import opened
 from dsim.runtime.transforms.equation_system import EquationSystem, Solver
-from dsim.runtime.transforms.recorded_run import Run
+from dsim.runtime.transforms.run_recording import Run
 from dsim.runtime.transforms.selection import Selection
 
 

@@ -20,7 +20,8 @@ from dsim.runtime.state.references import uncopied
 from dsim.runtime.transforms.given_numbers import numbers
 from dsim.runtime.transforms.linear_operator import Linearization
 from dsim.runtime.transforms.numbers_of_inputs import InputVector
-from dsim.runtime.transforms.recorded_run import GradientRecording, RecordedRun, Run, RunRecording
+from dsim.runtime.transforms.recorded_run import RecordedRun
+from dsim.runtime.transforms.run_recording import GradientRecording, Run, RunRecording
 from dsim.runtime.transforms.selection import Selection
 
 
@@ -181,9 +182,15 @@ class Objective(Residuals):
         Whether the next evaluation warns of inputs that the number does not depend on.
     roots : frozenset of Field
         The roots of the fields that the last evaluation read or wrote.
+    writes : bool
+        Whether it set the number.
+    unused : frozenset of int
+        Which inputs nothing in it touched.
     """
 
     explains_zeros = False
+    writes = True
+    unused: frozenset[int] = frozenset()
     roots: frozenset[Field] = frozenset()
     _clears = True
 
@@ -195,7 +202,8 @@ class Objective(Residuals):
             self._evaluations += 1  # products after this are of a new run, too
             (value,) = recording.values()
             gradient = recording.sweep([np.ones_like(value)])
-        self.roots = frozenset(recording.roots)
+        self.roots, self.writes = frozenset(recording.roots), not recording.unwritten()
+        self.unused = frozenset(recording.unused())
         if self.explains_zeros:
             recording.explain_zeros(recording.inputs[n] for n in self._vector.chosen())
             self.explains_zeros = False

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from dsim.diagnostics import Diagnostic, GradientError
 from dsim.diagnostics.frames import outermost
 from dsim.runtime.fields.fields import Field
-from dsim.runtime.transforms.recorded_run import Run
+from dsim.runtime.transforms.run_recording import Run
 from dsim.runtime.transforms.selection import Selection, one_number
 
 if TYPE_CHECKING:

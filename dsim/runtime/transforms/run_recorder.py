@@ -8,10 +8,23 @@ import numpy as np
 
 from dsim.runtime.checking.replays import Recorder
 from dsim.runtime.fields.fields import Field
+from dsim.runtime.launching.shadow_arrays import Mirrors
+
+
+def _owner(array: np.ndarray) -> np.ndarray:
+    """The array that `array` is a view of, or itself."""
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array
 
 
 class RunRecorder(Recorder):
     """A recorder that also keeps the values of fields that Python reads: they may steer the run.
+
+    Parameters
+    ----------
+    mirrors : Mirrors, optional
+        The shadow arrays of the run; those of its own by default.
 
     Attributes
     ----------
@@ -19,9 +32,26 @@ class RunRecorder(Recorder):
         What Python read, with its values then.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, mirrors: Mirrors | None = None) -> None:
         super().__init__()
         self.read: dict[Field, np.ndarray] = {}
+        self._shadows = self.mirrors if mirrors is None else mirrors
+        self._wholes: list[tuple[np.ndarray, np.ndarray]] = []
+
+    def keep(self, field: Field) -> None:
+        """Keeps the values; of a view of an array those of the whole array, which Python may change, too."""
+        array = self._shadows.array(field) if field not in self.entry else None
+        if array is not None:
+            whole = _owner(array)
+            if whole is not array and not any(whole is each for each, _ in self._wholes):
+                self._wholes.append((whole, whole.copy()))
+        super().keep(field)
+
+    def arrays(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """The NumPy arrays that kernels wrote to, with their numbers before, to be put back from the last."""
+        pairs = [(mirror, array) for mirror, array in self._shadows.arrays() if array.flags.writeable]
+        views = [(array, self.entry[mirror]) for mirror, array in pairs if mirror in self.entry]
+        return [*(each for each in self._wholes if each[0].flags.writeable), *views]
 
     def element_read(self, field: Field) -> None:
         """Keeps the values, and passes the read on."""

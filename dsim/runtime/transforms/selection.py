@@ -47,7 +47,7 @@ class ByField(Mapping[Any, Any]):
         return len(self._leaves)
 
     def __repr__(self) -> str:
-        return "\n".join(f"{_named(leaf)}: {self[leaf]}" for leaf in self._leaves)
+        return "\n".join(f"{named(leaf)}: {self[leaf]}" for leaf in self._leaves)
 
 
 class Selection:
@@ -222,7 +222,7 @@ class Selection:
             known = {id(key): value for key, value in values.items()}
             missing = [leaf for leaf in self.leaves if id(leaf) not in known]
             if missing or len(known) > len(self.leaves):
-                of = _named(missing[0]) if missing else f"what `{self.what}=` does not name"
+                of = named(missing[0]) if missing else f"what `{self.what}=` does not name"
                 message = f"{what} has {'no array for' if missing else 'an array for'} {of}"
                 raise self._wrong(message, f"give one for each of `{self.what}=`")
             return [known[id(leaf)] for leaf in self.leaves]
@@ -237,24 +237,25 @@ class Selection:
         if isinstance(value, Field):
             value = value.to_numpy()
         try:
-            array = real_numbers(value, dtype, f"{what} for {_named(self.leaves[n])}")
+            array = real_numbers(value, dtype, f"{what} for {named(self.leaves[n])}")
         except (TypeError, ValueError):
             array = None
         if array is None or (array.shape != shape and not array.size == math.prod(shape) == 1):
             got = kind_of(value) if array is None else f"shape {array.shape}"
-            message = f"{what} for {_named(self.leaves[n])} must be of shape {shape}, got {got}"
+            message = f"{what} for {named(self.leaves[n])} must be of shape {shape}, got {got}"
             raise self._wrong(message, "give it the shape of `to_numpy()`")
         return array.reshape(shape)
 
     def __repr__(self) -> str:
-        return ", ".join(map(_named, self.leaves))
+        return ", ".join(map(named, self.leaves))
 
 
 def _type(leaf: Leaf) -> np.dtype:
     return leaf.dtype.numpy if isinstance(leaf, Field) else leaf.dtype
 
 
-def _named(leaf: Any) -> str:
+def named(leaf: Any) -> str:
+    """What messages call a field or an array."""
     return leaf.quoted if isinstance(leaf, Field) else f"an array of shape {np.shape(leaf)}"
 
 

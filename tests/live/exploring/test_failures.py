@@ -158,3 +158,18 @@ def test_a_long_run_says_that_it_runs(monkeypatch):
     assert told == [None, False, True]
     assert "running" not in seen._panel._told.value
     seen.close()
+
+
+@pytest.mark.parametrize("mode", ["tape", "forward"])
+def test_no_run_inside_a_block_that_records(mode):
+    """Such a run would put back what the block has computed."""
+    s = springs()
+    seen = explore(lambda rate=1.0: s.energy(), loss=s.U)
+    seed = np.ones(s.x.to_numpy().shape)
+    with ti.Tape(s.U) if mode == "tape" else ti.ad.FwdMode(s.U, s.x, seed=seed):
+        s.energy()
+        for act in (lambda: seen.set(rate=2.0), seen.update, lambda: explore(s.energy, loss=s.U)):
+            with pytest.raises(ti.ArgumentError, match="an explorer cannot run inside a tape"):
+                act()
+    assert (s.x.grad if mode == "tape" else s.U.dual).to_numpy().any()
+    seen.close()

@@ -110,3 +110,69 @@ def test_an_array_that_python_reads_after_a_kernel_has_written_it(kernels):
         assert len(heard) == 1
         with pytest.warns(ds.GradientWarning, match=said):
             ds.jvp(run, wrt=x, out=total, tangents=np.ones(3))
+
+
+VIEWS = {
+    "the array": lambda b: b,
+    "its beginning": lambda b: b[:2],
+    "reversed": lambda b: b[::-1],
+    "a column": lambda b: b.reshape(2, 2).T[0],
+    "a view of a view": lambda b: b[1:][:2],
+}
+
+
+@pytest.fixture
+def doubled():
+    ds.init(default_fp=ds.f64)
+    total = ds.field(ds.f64, shape=(), needs_grad=True)
+
+    @ds.kernel
+    def double(p: ds.types.ndarray()):
+        for i in p:
+            p[i] = 2 * p[i]
+
+    @ds.kernel
+    def add(p: ds.types.ndarray()):
+        for i in p:
+            total[None] += p[i] ** 2
+
+    return total, double, add
+
+
+@pytest.mark.filterwarnings("ignore:warning.cut:dsim.GradientWarning")
+@pytest.mark.parametrize("view", VIEWS)
+def test_an_array_is_as_before_where_kernels_write_to_a_view_of_it(view, doubled):
+    total, double, add = doubled
+    b, k = np.ones(4), ds.field(ds.f64, shape=(), needs_grad=True)
+
+    def run():
+        total[None] = 0.0
+        double(VIEWS[view](b))
+        b[3] += 1.0
+        add(b)
+
+    f = ds.objective(run, wrt=k, loss=total)
+    found = {f(f.x0)[0] for _ in range(3)}
+    assert len(found) == 1
+    ds.value_and_grad(run, wrt=k, out=total)()
+    ds.linearize(run, wrt=k, out=total)
+    assert b.tolist() == [1.0] * 4
+
+
+@pytest.mark.filterwarnings("ignore:warning.cut:dsim.GradientWarning")
+@pytest.mark.parametrize("before", [False, True])
+@pytest.mark.parametrize("view", VIEWS)
+def test_an_input_is_as_before_whatever_writes_to_it(view, before, doubled):
+    total, double, add = doubled
+    b = np.ones(4)
+
+    def run():
+        total[None] = 0.0
+        b[1] += 5.0 * before
+        double(VIEWS[view](b))
+        b[1] += 5.0 * (not before)
+        add(b[::-1])
+
+    f = ds.value_and_grad(run, wrt=b, out=total)
+    assert len({f()[0] for _ in range(3)}) == 1
+    assert b.tolist() == [1.0] * 4
