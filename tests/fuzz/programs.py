@@ -151,7 +151,9 @@ class Drawing(Choosing):
             numbers = [*map(self.func, _NAMES)]
         found = [*numbers, *map(self.vector_func, _VECTORS)]
         if FUNCTIONS in self.has:
-            found = [text.removeprefix("@ti.func\n") for text in (found[0], self.function(), *found[2:])]
+            # In Python's functions `p = v` is no copy, and `p` must not be changed then.
+            texts = [text.removeprefix("@ti.func\n") for text in (found[0], self.function(), *found[2:])]
+            found = [text.replace("    p = v\n", "    p = 1.0 * v\n") for text in texts]
         if RULES in self.has:
             found += rules.funcs(self)
         if STRUCTS in self.has:
