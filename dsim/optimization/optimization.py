@@ -51,6 +51,8 @@ class Optimization:
         A line about the optimisation of the same fields that it has stopped; empty if there was none.
     changed : str
         A line about a run that gave another loss when it was resumed; empty if it did not.
+    track : Track
+        The points to which it came.
     """
 
     def __init__(
@@ -65,9 +67,8 @@ class Optimization:
         self._guarded = GuardedObjective(plan.objective, self._control, plan.tolerance)
         self._guarded.accept, self._guarded.paused = self._accept, self._paused
         self._guarded.running = self._running
-        with EVALUATING:
-            self._x0 = plan.objective.x0
-        self._track = Track()
+        self._x0 = plan.objective.x0
+        self.track = Track()
         self._kept = plan.file.read() if plan.file else None
         self._thread: threading.Thread | None = None
         self._ended = threading.Event()
@@ -84,24 +85,23 @@ class Optimization:
     @property
     def best(self) -> Best | None:
         """The least loss and its parameters; None before the first evaluation."""
-        best = self._track.best
+        best = self.track.best
         return None if best is None else Best(best.loss, self._plan.objective.parameters(best.x))
 
     @property
     def parameters(self) -> list[tuple[str, np.ndarray]]:
         """The names of what it optimises, and the best values so far."""
-        best = self.best
-        return [] if best is None else best.named(self._plan.objective.wrt)
+        return [] if (best := self.best) is None else best.named(self._plan.objective.wrt)
 
     @property
     def history(self) -> np.ndarray:
         """A row for the start and for each step: step, loss, gradient_norm, length, seconds."""
-        return np.array(list(self._track.rows), HISTORY)
+        return np.array(list(self.track.rows), HISTORY)
 
     @property
     def done(self) -> int:
         """How many steps it has made."""
-        return max(0, len(self._track.rows) - 1)
+        return max(0, len(self.track.rows) - 1)
 
     @property
     def method(self) -> str:
@@ -122,7 +122,7 @@ class Optimization:
 
     def __repr__(self) -> str:
         text = f"optimization by {self.method}: {self.status}, {self.done:,} of {self.steps:,} steps"
-        return "; ".join(filter(None, (f"{text}{self._track}", self.message, self.replaces, self.changed)))
+        return "; ".join(filter(None, (f"{text}{self.track}", self.message, self.replaces, self.changed)))
 
     def _ipython_display_(self) -> None:
         if not self._progress.display():
@@ -188,7 +188,7 @@ class Optimization:
             raise wrong("this optimisation is running", "`wait()` waits for its end, `stop()` ends it")
         if steps is not None:
             self.steps = self.done + count(steps, "steps")
-        elif self._track.point is not None and self.done >= self.steps:
+        elif self.track.point is not None and self.done >= self.steps:
             raise wrong(f"all {self.steps:,} steps are done", "`resume(steps=…)` makes more")
         if self.status in ("running", "paused"):
             self._control.go_on()
@@ -240,7 +240,7 @@ class Optimization:
         before = self.status, self.message, self.error
         try:
             replaced = WORKING.enter(self._work_here, self._begin)
-            self.replaces = replaced or (self._plan.replaces if self._track.point is None else "")
+            self.replaces = replaced or (self._plan.replaces if self.track.point is None else "")
             if self.replaces:
                 self._progress.note(self.replaces)
             if self._background:
@@ -317,28 +317,28 @@ class Optimization:
     def _present(self) -> Iterate:
         """The point to go on from; at the first time the start, or what the file holds."""
         objective, file, kept = self._plan.objective, self._plan.file, self._kept
-        if self._track.point is not None:
+        if self.track.point is not None:
             self._renew()
-            return self._track.point
+            return self.track.point
         self._guarded.step = 0
         objective.explains_zeros = True
         x = self._x0 if kept is None else kept.best.x
         loss, gradient = self._guarded.evaluate(x)
         if kept is None or file is None:
             point = Iterate(x, loss, gradient, self._plan.method.start(len(x)))
-            self._track.add(point, self._elapsed())
+            self.track.add(point, self._elapsed())
         else:
             file.refuse_loss(kept.best.loss, loss)
             file.refuse_outside(kept, objective.bounds)
             point = kept.point
-            self._track.restore(point, kept.best, kept.history)
-            self._seconds += self._track.rows[-1][4]
+            self.track.restore(point, kept.best, kept.history)
+            self._seconds += self.track.rows[-1][4]
         self._guarded.step = self.done + 1
         self._progress.moved(self.done, point.loss, point.gradient_norm)
         return point
 
     def _accept(self, point: Iterate) -> None:
-        self._track.add(point, self._elapsed())
+        self.track.add(point, self._elapsed())
         self._guarded.step = self.done + 1
         now = time.monotonic()
         if self._plan.view is not None and now - self._seen > _VIEW_EVERY:
@@ -371,7 +371,7 @@ class Optimization:
 
     def _renew(self) -> bool:
         """Whether the run gives another loss than before; then that is the loss from now on."""
-        found = self._track.renew(self._guarded.evaluate)
+        found = self.track.renew(self._guarded.evaluate)
         self.changed = found or self.changed
         if found:
             self._progress.note(found)
@@ -379,14 +379,14 @@ class Optimization:
 
     def _leave(self, tell: Callable[[Diagnostic], None] | None = None) -> None:
         """Puts the best parameters into the fields, the view and the file."""
-        if self._track.best is not None:
-            self._put(self._track.best)
+        if self.track.best is not None:
+            self._put(self.track.best)
             self._show()
             self._write(tell)
 
     def _show(self) -> None:
-        if self._plan.view is not None and self._track.best is not None:
-            self._put(self._track.best)
+        if self._plan.view is not None and self.track.best is not None:
+            self._put(self.track.best)
             self._plan.view.update()
 
     def _put(self, point: Iterate) -> None:
@@ -394,6 +394,6 @@ class Optimization:
             self._work_here.give(lambda: self._guarded.put(point.x))
 
     def _write(self, tell: Callable[[Diagnostic], None] | None) -> None:
-        point, best = self._track.point, self._track.best
+        point, best = self.track.point, self.track.best
         if self._plan.file is not None and point is not None and best is not None:
             self._plan.file.write(KeptState(point, best, self.history), tell)

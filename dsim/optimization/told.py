@@ -10,6 +10,7 @@ from dsim.diagnostics import Diagnostic
 from dsim.diagnostics.render import render
 from dsim.notebook.tape.svg import BLUE, ORANGE, Series, chart, shown
 from dsim.optimization.error_text import error_lines
+from dsim.optimization.points import Track
 
 _MOST_POINTS = 400  # of a curve
 
@@ -23,6 +24,7 @@ class Steered(Protocol):
     error: BaseException | None
     replaces: str
     changed: str
+    track: Track
 
     @property
     def done(self) -> int:
@@ -70,8 +72,7 @@ def numbers(steered: Steered, history: np.ndarray) -> str:
     text = f"{steered.done:,} of {steered.steps:,} steps"
     if len(history):
         last = history[-1]
-        text += f", loss {last['loss']:.6g}, best {history['loss'].min():.6g}"
-        text += f", gradient {last['gradient_norm']:.3g}, {last['seconds']:.1f} s"
+        text += f"{steered.track}, gradient {last['gradient_norm']:.3g}, {last['seconds']:.1f} s"
     return text
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import dsim as ds
+from dsim.optimization.told import numbers
 from tests.optimization.programs import Steps, until
 
 
@@ -38,6 +39,7 @@ def test_the_best_parameters_are_evaluated_again(method, how):
     np.testing.assert_allclose(made.best.loss, 0.5, rtol=0.01)
     assert made.best.parameters == x[None]
     assert "evaluated again" in repr(made)
+    assert f"best {made.best.loss:.6g}, gradient" in numbers(made, made.history)
 
 
 def test_a_converged_method_begins_anew():

@@ -20,7 +20,7 @@ def trajectory(**given):
     x, y, run = quadratic()
     seen = [x.to_numpy()]
     ds.optimize(
-        run, wrt=x, loss=y, progress=False, callback=lambda o: seen.append(o._track.point.x.copy()), **given
+        run, wrt=x, loss=y, progress=False, callback=lambda o: seen.append(o.track.point.x.copy()), **given
     )
     return np.array(seen)
 

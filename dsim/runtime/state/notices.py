@@ -11,6 +11,7 @@ from contextvars import ContextVar
 from pathlib import Path
 
 from dsim.diagnostics import Diagnostic, Level, render
+from dsim.diagnostics.places import LIBRARIES
 
 
 class DsimWarning(UserWarning):
@@ -64,8 +65,13 @@ _OWN = (str(Path(__file__).parents[2]), "<launch of ", str(contextlib.__file__))
 
 
 def _depth() -> int:
-    """How many frames up the user's code is."""
-    depth, frame = 1, sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(_OWN):
+    """How many frames up the user's code is, also where SciPy's methods stand in between."""
+    return _behind((*_OWN, *LIBRARIES)) or _behind(_OWN) or 1
+
+
+def _behind(files: tuple[str, ...]) -> int:
+    """How many frames up the first one outside of `files` is; 0 when there is none."""
+    depth, frame = 1, sys._getframe(2)  # that of `warn`
+    while frame is not None and frame.f_code.co_filename.startswith(files):
         depth, frame = depth + 1, frame.f_back
-    return depth
+    return depth if frame is not None else 0
