@@ -17,6 +17,7 @@ from dsim.live.scene.thinning import MOST, checked_most, sample
 
 Bounds = list[list[float]]
 _PLACES, _SHADES = 16, 8  # bits
+_GREY = 128  # what is not finite, as in grids
 
 
 @dataclass(kw_only=True)
@@ -222,11 +223,14 @@ class ImageLayer(Layer):
     ----------
     pixels : field, array or callable
         Red, green and blue of each, of shape (w, h, 3): numbers from 0 to 1, or bytes. Axis 0 is x, axis 1
-        is y upwards. Numbers that are not finite are 0.
+        is y upwards. Pixels with a number that is not finite are grey.
+    unknown : int
+        How many of these the last frame has.
     """
 
     kind = "image"
     pixels: Any
+    unknown: int = field(default=0, init=False)
 
     def bounds(self) -> Bounds | None:
         """A unit for each pixel."""
@@ -244,7 +248,12 @@ class ImageLayer(Layer):
                 f"not {found.dtype} of shape {found.shape}",
                 "numbers from 0 to 1, or `uint8`, of shape (w, h, 3)",
             )
-        return found if found.dtype == np.uint8 else shade_bytes(found)
+        self.count, self.unknown = found.shape[0] * found.shape[1], 0
+        if found.dtype == np.uint8:
+            return found
+        shades, unknown = shade_bytes(found), ~np.isfinite(found).all(axis=2)
+        shades[unknown], self.unknown = _GREY, int(unknown.sum())
+        return shades
 
 
 @dataclass(kw_only=True)

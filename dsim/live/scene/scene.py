@@ -9,7 +9,7 @@ from typing import Any
 
 from dsim.live.scene.colour_maps import colour_map
 from dsim.live.scene.encoding import Packer
-from dsim.live.scene.layers import Bounds, Layer, Placed, Sampled
+from dsim.live.scene.layers import Bounds, ImageLayer, Layer, Placed, Sampled
 from dsim.live.scene.looks import pairs
 from dsim.live.scene.numbers import refused
 
@@ -88,6 +88,8 @@ class Scene:
             if layer.nowhere and not layer.gaps:
                 counts = f"{layer.nowhere:,} of {layer.nowhere + layer.drawn:,} {_places(layer)}"
                 notes.append(f"{counts} are not finite, so not drawn")
+        for image in (layer for layer in self.layers if isinstance(layer, ImageLayer) and layer.unknown):
+            notes.append(f"{image.unknown:,} of {image.count:,} pixels of {image.name} are not finite")
         left = next((layer for layer in placed if layer.outside), None)
         if left is not None and (self._grows or left.outside == left.drawn):
             counts = f"{left.outside:,} of {left.drawn:,} {_places(left)}"

@@ -114,14 +114,17 @@ def test_limits_of_the_layer_are_those_of_every_frame():
 def test_an_image_has_a_colour_for_each_pixel():
     mixed = np.zeros((3, 2, 3))
     mixed[2, 0] = 1.0, 0.5, -1.0
-    mixed[0, 1] = np.nan, np.inf, 2.0
+    mixed[0, 1] = np.nan, 1.0, 2.0
+    mixed[1, 1] = 0.5, 0.5, np.inf
     image = ImageLayer(name="i", pixels=lambda: mixed)
     (found,) = arrays(image)
     assert found["colors"].dtype == np.uint8
     assert found["colors"][2, 0].tolist() == [255, 128, 0]
-    assert found["colors"][0, 1].tolist() == [0, 0, 255]
+    assert found["colors"][0, 1].tolist() == found["colors"][1, 1].tolist() == [128, 128, 128]
+    assert Scene([image], "i", None).frame(0).header["note"] == "2 of 6 pixels of i are not finite"
     assert Scene([image], "i", None).bounds == [[0.0, 3.0], [0.0, 2.0]]
     same = ds.view(found["colors"], kind="image").scene.layers[0]
+    assert "note" not in ds.view(found["colors"], kind="image").scene.frame(0).header
     assert arrays(same)[0]["colors"].tolist() == found["colors"].tolist()
     white = ds.Vector.field(3, ds.f32, shape=(4, 2))
     white.fill(1.0)
