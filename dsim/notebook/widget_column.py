@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import ipywidgets as widgets
 
+from dsim.live.disconnected import when_disconnected
+
 
 class WidgetColumn(widgets.VBox):
-    """Widgets below one another; without a live kernel, `told`.
+    """Widgets below one another; without a live kernel, `told`; a line where it ended.
+
+    Parameters
+    ----------
+    children : sequence of Widget
+        The widgets, from above.
 
     Attributes
     ----------
@@ -17,6 +25,10 @@ class WidgetColumn(widgets.VBox):
     """
 
     told = ""
+
+    def __init__(self, children: Sequence[widgets.Widget]) -> None:
+        super().__init__([*children, when_disconnected()])
+        self.add_class("dsim-column")
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         data = super()._repr_mimebundle_(**kwargs)

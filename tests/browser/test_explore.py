@@ -132,7 +132,7 @@ def test_the_stop_button_ends_a_run_that_a_slider_began(lab):
     lab.open(*cells(SPRINGS.rpartition("\n")[0], ENDLESS), kernel=True)
     lab.run_all()
     here = lab.cell(1)
-    status = here.locator(".dsim-explorer [role=status]").last
+    status = here.locator(".dsim-explorer").get_by_role("status").last
     expect(status).to_have_text("U = 1")
     here.locator(".noUi-handle").focus()
     lab.page.keyboard.press("ArrowRight")

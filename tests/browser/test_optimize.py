@@ -5,6 +5,8 @@ import re
 from nbformat import v4
 from playwright.sync_api import expect
 
+SESSION = "window.jupyterapp.shell.currentWidget.context.sessionContext"
+
 PROGRAM = """\
 import dsim as ds
 
@@ -118,3 +120,39 @@ def test_no_work_goes_on_where_its_cell_is_run_again_or_deleted(lab):
     lab.page.keyboard.press("Shift+Enter")
     said = "stopped: another optimisation of its fields has begun, stopped: its output has been removed"
     expect(lab.cell(1).locator(".jp-OutputArea-output")).to_have_text(said)
+
+
+EXPLORED = """\
+import dsim as ds
+
+ds.init(default_fp=ds.f64)
+x, y, z = (ds.field(ds.f64, shape=()) for _ in range(3))
+
+
+@ds.kernel
+def square():
+    y[None] = (x[None] - 1) ** 2
+
+
+def scaled(a=1.0):
+    z[None] = a
+
+
+ds.explore(scaled, controls={"a": (0, 3)})"""
+
+
+def test_after_a_restart_panels_say_what_to_do(lab):
+    optimised = 'ds.optimize(square, wrt=x, loss=y, method="Adam", rate=1e-6, steps=10**8)'
+    lab.open(v4.new_code_cell(EXPLORED), v4.new_code_cell(optimised), kernel=True)
+    lab.run_all()
+    expect(lab.cell(1).get_by_role("status")).to_have_text("running")
+    expect(lab.cell(0).get_by_role("slider")).to_be_visible()
+    said = lab.page.get_by_text("Its kernel was restarted or shut down: this shows what it knew last.")
+    expect(said.first).to_be_hidden()
+    lab.page.evaluate(f"() => {SESSION}.restartKernel().then(() => null)")
+    for cell in (0, 1):
+        shown = lab.cell(cell).get_by_role("status").filter(has_text="Its kernel was restarted")
+        expect(shown).to_be_visible()
+    stop = lab.cell(1).get_by_role("button", name="Stop")
+    assert stop.evaluate("each => getComputedStyle(each).pointerEvents") == "none"
+    lab.shoot("panels-restarted")

@@ -10,6 +10,7 @@ from typing import Any
 
 import ipywidgets as widgets
 
+from dsim.live.disconnected import when_disconnected
 from dsim.live.exploring.controls import ExploreControl
 from dsim.live.exploring.explored_run import ExploredRun
 from dsim.live.exploring.marks import gradient_bar, loss_curve
@@ -51,8 +52,10 @@ class Panel:
             )
         rows = [widgets.HBox([slider, self.bars[name]]) for name, slider in self.sliders.items()]
         self._picture = picture
-        above = [] if picture is None else [picture]
-        self.widget = widgets.VBox([*above, *rows, self._told, self._curve])
+        # A picture says itself that it has no kernel any more.
+        above, below = ([], [when_disconnected()]) if picture is None else ([picture], [])
+        self.widget = widgets.VBox([*above, *rows, self._told, self._curve, *below])
+        self.widget.add_class("dsim-column")
         self.widget.add_class("dsim-explorer")
 
     def _moved(self, control: ExploreControl, value: float) -> None:

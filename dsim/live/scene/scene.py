@@ -88,8 +88,11 @@ class Scene:
             if layer.nowhere and not layer.gaps:
                 counts = f"{layer.nowhere:,} of {layer.nowhere + layer.drawn:,} {_places(layer)}"
                 notes.append(f"{counts} are not finite, so not drawn")
-        for image in (layer for layer in self.layers if isinstance(layer, ImageLayer) and layer.unknown):
-            notes.append(f"{image.unknown:,} of {image.count:,} pixels of {image.name} are not finite")
+        notes += [
+            f"{image.unknown:,} of {image.count:,} pixels of {image.name} are not finite"
+            for image in self.layers
+            if isinstance(image, ImageLayer) and image.unknown
+        ]
         left = next((layer for layer in placed if layer.outside), None)
         if left is not None and (self._grows or left.outside == left.drawn):
             counts = f"{left.outside:,} of {left.drawn:,} {_places(left)}"
