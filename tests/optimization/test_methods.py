@@ -174,6 +174,7 @@ def test_tolerance_ends_first_order_methods():
         ({"tolerance": -1}, "`tolerance=` is a number from 0"),
         ({"bounds": (2, 3)}, r"begins outside its bounds: 1 is not in \[2, 3\]"),
         ({"bounds": (2, 0)}, "a lower bound above the upper one"),
+        ({"bounds": ("a", 1)}, "`bounds=` takes numbers, not 'a'"),
         ({"free": False}, "leaves no number"),
         ({"callback": 3}, "`callback=` is a function"),
         ({"view": 3}, r"`view=` has an `update\(\)`"),

@@ -300,10 +300,9 @@ def _of_field(f: Frame, owner: FieldValue, node: ast.Attribute) -> Value:
         return Method(owner, node.attr, node.value)
     if node.attr == "snode":
         return names.imported(f, field.snode, None, node)
-    help = names.suggestion(node.attr, ["fill", "shape", "dtype", "grad", "dual", "n", "m"])
-    f.refuse(
-        "unknown-attribute", f"the field `{owner.name}` has no `{node.attr}` in a kernel", node, help=help
-    )
+    others = ["fill", "shape", "dtype", "grad", "dual", *(("n", "m") if entry else ())]
+    message = f"the field `{owner.name}` has no `{node.attr}` in a kernel"
+    f.refuse("unknown-attribute", message, node, help=names.suggestion(node.attr, others))
 
 
 _COMPANIONS = {"grad": "grad", "adjoint": "grad", "dual": "dual"}
@@ -385,7 +384,8 @@ def swizzle(f: Frame, shape: tuple[int, ...], node: ast.Attribute) -> list[int] 
         if len(node.attr) <= 4 and all(c in letters for c in node.attr) and len(shape) == 1:
             at = [letters.index(c) for c in node.attr]
             if max(at) >= shape[0]:
-                f.refuse("index", f"a vector of {shape[0]} has no `{letters[max(at)]}`", node)
+                message, last = f"a vector of {shape[0]} has no `{letters[max(at)]}`", letters[shape[0] - 1]
+                f.refuse("index", message, node, help=f"its last component is `{last}`")
             return at
     return None
 

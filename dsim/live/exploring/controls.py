@@ -175,6 +175,11 @@ def _of_field(field: Field, limits: Any) -> ExploreControl:
 def _made(name: str, value: Any, limits: Any, floating: bool = False) -> ExploreControl:
     if limits is None:
         limits = (min(0, 2 * value), max(0, 2 * value)) if value else (-1, 1)
+        if not all(map(math.isfinite, (*limits, value or 0))):
+            message = f"{name!r} begins with {value!r}, of which no ends of a slider follow"
+            raise refused(
+                message, f"give them: controls={{{name!r}: (low, high)}}, and a finite number in between"
+            )
     try:
         low, high, *step = limits
         finite = math.isfinite(low) and math.isfinite(high)

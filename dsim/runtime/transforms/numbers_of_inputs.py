@@ -123,8 +123,15 @@ class InputVector:
         for leaf, shape in zip(self._wrt.leaves, self._wrt.shapes, strict=True):
             value = values.get(id(leaf), otherwise)
             try:
-                parts.append(np.broadcast_to(real_numbers(value, dtype, f"`{what}=`"), shape).ravel())
+                found = real_numbers(value, dtype, f"`{what}=`")
             except (TypeError, ValueError):
+                message = f"`{what}=` takes numbers, not {value!r}"
+                raise GradientError(
+                    Diagnostic("argument", message, help="give a number, or an array of numbers")
+                ) from None
+            try:
+                parts.append(np.broadcast_to(found, shape).ravel())
+            except ValueError:
                 message = f"`{what}=` has a value of shape {np.shape(value)} for numbers of shape {shape}"
                 advice = "give one value, or an array of that shape"
                 raise GradientError(Diagnostic("argument", message, help=advice)) from None

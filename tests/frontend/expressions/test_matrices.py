@@ -277,7 +277,7 @@ def test_errors_of_shapes() -> None:
     assert "index: a part of a part cannot be assigned" in refused(part_of_part)
     assert "index: index 3 is outside an element of `x`, a vector of 3" in refused(outside)
     assert "index: an element of `x` is a vector of 3, got 2 indices" in refused(many)
-    assert "index: a vector of 3 has no `w`" in refused(no_w)
+    assert "index: a vector of 3 has no `w`\nhelp: its last component is `z`" in refused(no_w)
     assert "has no method `normalised`\nhelp: did you mean `normalized`?" in refused(no_method)
     assert "`trace` needs a square matrix, got a matrix of 1 by 2" in refused(not_square)
     assert "limit: `determinant` goes up to 4 by 4, got a matrix of 5 by 5" in refused(too_large)

@@ -89,3 +89,13 @@ def test_a_kernel_of_a_cell(empty):
     empty.good("%%kernel double(k: ds.f64 = 1.0)\nx[None] = 2.0 * k")
     empty.good("ds.explore(double).set(k=0.5)")
     assert empty.names["x"][None] == 1.0
+
+
+@pytest.mark.parametrize("begin", [1e308, float("inf"), float("nan")])
+def test_a_number_of_which_no_ends_follow(begin):
+    def run(a=begin):
+        pass
+
+    with pytest.raises(ti.ArgumentError, match="'a' begins with .*, of which no ends of a slider follow") as error:
+        explore(run)
+    assert "help: give them: controls={'a': (low, high)}" in str(error.value)

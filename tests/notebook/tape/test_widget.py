@@ -29,7 +29,7 @@ def click(button):
 
 def parts(shown):
     """The drawing, the chart and the details."""
-    drawing, _, picture, _, details = shown.widget.children
+    drawing, _, picture, _, details, _ = shown.widget.children
     return drawing.value, picture.value, details.value
 
 
