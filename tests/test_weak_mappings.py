@@ -1,11 +1,9 @@
 """Values as long as somebody else holds them."""
 
-import gc
-import sys
-
 import pytest
 
 from dsim.weak_mappings import WeakKeys, WeakValues
+from tests.garbage import called_where_it_goes
 
 
 class Value:
@@ -57,19 +55,12 @@ def test_a_key_that_is_set_again_keeps_its_new_value():
 @pytest.mark.parametrize("by", ["keys", "values"])
 def test_nothing_of_pythons_runs_where_one_goes(by):
     """There Ctrl-C would be lost."""
-    values, called = WeakValues() if by == "values" else WeakKeys(), []
+    values = WeakValues() if by == "values" else WeakKeys()
     held = [Value() for _ in range(3)]
     for n, value in enumerate(held):
         values[n if by == "values" else value] = value if by == "values" else n
     del value
-    gc.disable()
-    sys.setprofile(lambda frame, event, _: called.append(frame.f_code.co_name) if event == "call" else None)
-    try:
-        del held
-    finally:
-        sys.setprofile(None)
-        gc.enable()
-    assert called == []
+    assert called_where_it_goes(held) == []
     assert len(values) == 0
 
 

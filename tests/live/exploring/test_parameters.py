@@ -96,6 +96,7 @@ def test_a_number_of_which_no_ends_follow(begin):
     def run(a=begin):
         pass
 
-    with pytest.raises(ti.ArgumentError, match="'a' begins with .*, of which no ends of a slider follow") as error:
+    message = r"'a' begins with .*, of which no ends of a slider follow"
+    with pytest.raises(ti.ArgumentError, match=message) as error:
         explore(run)
     assert "help: give them: controls={'a': (low, high)}" in str(error.value)

@@ -1,9 +1,7 @@
 """Registries: objects as long as they live, in the order in which they were added."""
 
-import gc
-import sys
-
 from dsim.runtime.state.registry import Registry
+from tests.garbage import called_where_it_goes
 
 
 class Item:
@@ -26,19 +24,12 @@ def test_it_keeps_none_alive():
 
 def test_nothing_of_pythons_runs_where_an_object_goes():
     """There Ctrl-C would be lost."""
-    registry, called = Registry(), []
+    registry = Registry()
     items = [Item() for _ in range(3)]
     for item in items:
         registry.add(item)
     del item
-    gc.disable()
-    sys.setprofile(lambda frame, event, _: called.append(frame.f_code.co_name) if event == "call" else None)
-    try:
-        del items
-    finally:
-        sys.setprofile(None)
-        gc.enable()
-    assert called == []
+    assert called_where_it_goes(items) == []
     assert list(registry) == []
     assert len(registry) == 0
 
