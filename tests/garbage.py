@@ -18,7 +18,7 @@ def collector_off():
 
 
 def called_where_it_goes(held):
-    """The functions of Python's that are called while the objects in a list go, of which nobody else knows."""
+    """The functions of Python's that are called while the objects in a list go, which nobody else holds."""
     called = []
     with collector_off():
         sys.setprofile(lambda frame, event, _: event == "call" and called.append(frame.f_code.co_name))
