@@ -42,7 +42,7 @@ class Trial:
         self.tapes: Registry[TapeRecord] = Registry()
         TRIALS.append(self)
         # A form that nothing else holds is not to outlive the collections that come in between.
-        self._before = {form.last: form.last.moment for form in FORMS}
+        self._before = {form.last.number: form.last.moment for form in FORMS}
         self._begin = CLOCK.tick()
 
     def close(self) -> None:
@@ -86,7 +86,7 @@ class Trial:
             for f in form.written:
                 if f not in restored:
                     f.changed = max(f.changed, form.last.moment)
-            form.last.moment = self._before.get(form.last, -1)
+            form.last.moment = self._before.get(form.last.number, -1)
         for f in restored:
             self._forget_gone(f)
         return written
@@ -98,7 +98,7 @@ class Trial:
         """
         gone = [run for run in field.writers.since(self._begin) if run.form() is None]
         for run in gone:
-            if (moment := self._before.get(run, -1)) >= 0:
+            if (moment := self._before.get(run.number, -1)) >= 0:
                 field.writers.add(run.at(moment))
         field.writers.remove(gone)
 

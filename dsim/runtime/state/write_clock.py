@@ -6,6 +6,7 @@ that clock; which fields changed is computed on demand (write_history.py).
 
 from __future__ import annotations
 
+import itertools
 import weakref
 from collections.abc import Iterable
 from contextlib import suppress
@@ -41,6 +42,7 @@ CLOCK = _Clock()
 # The trials under way, which are runs to be undone: a tape of any thread may end inside one, and must learn
 # then which fields it lost. A trial enters itself, and leaves when it is closed or undone.
 TRIALS: list[Any] = []
+_numbers = itertools.count()
 _FEW = 32  # forms that write a field, before those that are gone are looked for
 
 
@@ -57,15 +59,18 @@ class LastRun:
         Where the kernel is defined.
     moment : int
         The time on the write clock; -1 before the first run.
+    number : int
+        That of the form.
     """
 
-    __slots__ = ("form", "kernel", "moment", "span")
+    __slots__ = ("form", "kernel", "moment", "number", "span")
 
     def __init__(self, form: Any) -> None:
         self.form = weakref.ref(form)  # with no callback, in which Ctrl-C would be lost
         self.kernel: str | None = None
         self.span: Span | None = None
         self.moment = -1
+        self.number = next(_numbers)
 
     def tell(self, fields: Iterable[Any], kernel: KernelIR | None) -> None:
         """Lets the fields know that the form writes them."""

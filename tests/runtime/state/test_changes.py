@@ -310,6 +310,25 @@ def test_what_a_kernel_that_went_wrote_beside_what_is_restored_counts():
         tapes[1].backward()
 
 
+def test_trials_in_a_trial_forget_only_what_is_theirs():
+    x, y, cube = cubed()
+    tape = recorded(y, cube)
+    held = [mover(x)]
+    held[0]()
+    with kept([x]):
+        held[0]()
+        tape_inside = recorded(y, cube)
+        with kept([x]):
+            held[0]()
+            held.clear()
+            gc.collect()
+        tape_inside.backward()
+        assert x.grad[None] == 3 * x[None] ** 2
+    for each, what in ((tape, "changed by `move`"), (tape_inside, "restored")):
+        with pytest.raises(ti.GradientError, match=f"`x` was {what} after the tape's block"):
+            each.backward()
+
+
 def test_of_many_kernels_that_went_the_latest_is_known():
     x, y, cube = cubed()
     tape = None
