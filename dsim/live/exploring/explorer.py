@@ -18,7 +18,7 @@ from dsim.live.exploring.explored_run import ExploredRun
 from dsim.live.exploring.initial_state import InitialState
 from dsim.live.exploring.inputs import ExplorerInputs, in_use
 from dsim.live.exploring.marks import still_explorer
-from dsim.live.exploring.meanings import MeaningsOfNames, compare_after_cells
+from dsim.live.exploring.meanings import MeaningsOfNames, compare_after_cells, compare_others
 from dsim.live.exploring.picture import Beginning, picture_of
 from dsim.live.latest import Latest
 from dsim.live.lifetime import outputs
@@ -231,6 +231,7 @@ class Explorer:
         if self._panel is not None:
             self._panel.follow(self._told(), self.losses)
         self._embed()
+        compare_others(self)
         followers.tell(self._arguments())
 
     def _arguments(self) -> dict[str, float]:

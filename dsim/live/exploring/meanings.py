@@ -136,6 +136,13 @@ def compare_after_cells(outdated: Outdated) -> None:
         shell.events.register("post_run_cell", _ended)
 
 
+def compare_others(outdated: Outdated) -> None:
+    """Calls `compare` of all others of these: this one has run."""
+    for each in _WATCHED:
+        if each is not outdated:
+            each.compare()
+
+
 def _ended(*_: object) -> None:
     for each in _WATCHED:
         each.compare()

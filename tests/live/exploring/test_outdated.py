@@ -237,3 +237,20 @@ def test_what_cells_write_to_what_runs_begin_with(notebook):
     assert "U = 6" in repr(seen)
     notebook.good("with ds.Tape(U): spread()")
     assert "U = 6" in repr(seen)
+
+
+def test_another_explorer_of_the_same_control_follows(notebook):
+    notebook.good("other = ds.explore(energy, loss=U, controls={k: (0, 10)})")
+    assert notebook.names["other"].widget
+    seen, other = notebook.names["seen"], notebook.names["other"]
+    next(iter(seen._panel.sliders.values())).value = 4.0
+    assert "U = 16" in shown(seen)[0]
+    (slider,) = other._panel.sliders.values()
+    assert slider.value == 4.0
+    told, _, moves = shown(other)
+    assert "out of date: `k` is 4, and was 2; move a slider to run with that" in told
+    assert moves
+    other.update()
+    assert "U = 16" in shown(other)[0]
+    assert "U = 16" in shown(seen)[0]
+    other.close()
