@@ -255,10 +255,6 @@ class Mirrors:
             for array, hidden, shown in before:
                 np.copyto(array, hidden, where=_same(array, shown))
 
-    def array(self, mirror: Field) -> np.ndarray | None:
-        """The array that a shadow array represents; None when it is none of these."""
-        return self._of[mirror].array if mirror in self._of else None
-
     def arrays(self) -> Iterator[tuple[Field, np.ndarray]]:
         """The shadow arrays, each with the array that it represents."""
         return ((known.mirror, known.array) for known in self._known.values())

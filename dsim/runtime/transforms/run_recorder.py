@@ -8,7 +8,7 @@ import numpy as np
 
 from dsim.runtime.checking.replays import Recorder
 from dsim.runtime.fields.fields import Field
-from dsim.runtime.launching.shadow_arrays import Mirrors
+from dsim.runtime.launching.shadow_arrays import Mirror, Mirrors
 
 
 def _owner(array: np.ndarray) -> np.ndarray:
@@ -40,8 +40,8 @@ class RunRecorder(Recorder):
 
     def keep(self, field: Field) -> None:
         """Keeps the values; of a view of an array those of the whole array, which Python may change, too."""
-        array = self._shadows.array(field) if field not in self.entry else None
-        if array is not None:
+        new = isinstance(field, Mirror) and field not in self.entry
+        for array in [array for mirror, array in self._shadows.arrays() if new and mirror is field]:
             whole = _owner(array)
             if whole is not array and not any(whole is each for each, _ in self._wholes):
                 self._wholes.append((whole, whole.copy()))
