@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from types import FrameType
 from typing import Any
@@ -16,6 +16,9 @@ from typing import Any
 from dsim.tooling.extras import require
 
 INTERRUPT_SECONDS = 5.0  # for a cell to end after its interrupt, before the kernel is killed
+
+
+_RUNS: list[asyncio.Task[Any]] = []  # those that go on
 
 
 class Terminations:
@@ -35,7 +38,12 @@ class Terminations:
     def _terminate(self, _: int, frame: FrameType | None) -> None:
         self._number = signal.SIGTERM
         interrupt = signal.getsignal(signal.SIGINT)  # of asyncio, while it runs; none behind `nohup … &`
-        (interrupt if callable(interrupt) else signal.default_int_handler)(signal.SIGINT, frame)
+        if callable(interrupt):
+            interrupt(signal.SIGINT, frame)
+        elif _RUNS:  # an error here would end whatever task runs now, not the run as a whole
+            _RUNS[-1].get_loop().call_soon_threadsafe(_RUNS[-1].cancel)
+        else:
+            signal.default_int_handler(signal.SIGINT, frame)
 
 
 def stoppable(client: type[Any]) -> type[Any]:
@@ -55,8 +63,11 @@ def stoppable(client: type[Any]) -> type[Any]:
 
     class Client(client):
         def execute(self, **options: Any) -> Any:
-            with asyncio.Runner() as runner:  # which cancels the run on Ctrl-C
-                return runner.run(self.async_execute(**options))
+            try:
+                with asyncio.Runner() as runner:  # which cancels the run on Ctrl-C
+                    return runner.run(_cancellable(self.async_execute(**options)))
+            except asyncio.CancelledError:  # by SIGTERM, where Ctrl-C is ignored
+                raise KeyboardInterrupt from None
 
         async def async_execute_cell(self, *arguments: Any, **options: Any) -> Any:
             try:
@@ -84,6 +95,17 @@ def stoppable(client: type[Any]) -> type[Any]:
                     await self._async_cleanup_kernel()
 
     return Client
+
+
+async def _cancellable(run: Coroutine[Any, Any, Any]) -> Any:
+    """Runs it so that SIGTERM cancels it where Ctrl-C is ignored."""
+    task = asyncio.current_task()
+    assert task is not None
+    _RUNS.append(task)
+    try:
+        return await run
+    finally:
+        _RUNS.remove(task)
 
 
 async def _interrupted(client: Any) -> bool:
