@@ -17,7 +17,7 @@ import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from dsim._version import __version__
 from dsim.backends.cpu.disk_cache import VARIABLE, CacheStatus, disk_cache
@@ -77,19 +77,22 @@ def found_package(name: str, absent: Literal["note", "problem"], install: str) -
 
 
 def check_threads() -> Iterable[Finding]:
-    """The number of threads of kernels, and the threading layer."""
+    """The number of threads of kernels: as many as Numba would have."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     try:
-        numba: Any = importlib.import_module("numba")
-        # Numba reports its layer only once that layer runs.
-        importlib.import_module("numba.np.ufunc.parallel")._launch_threads()
-        layer = numba.threading_layer()
-    except (ImportError, ValueError) as error:
-        yield Finding("problem", "threads", f"none can be started: {error}", "unset NUMBA_THREADING_LAYER")
+        wanted = importlib.import_module("numba").config.NUMBA_NUM_THREADS
+        runtime = importlib.import_module("dsim.backends.cpu.runtime").runtime()
+        runtime.start_threads()
+        started = runtime.threads
+    except ImportError as error:
+        yield Finding("problem", "threads", f"none can be started: {error}", "pip install numba")
         return
-    yield Finding(
-        "ok", "threads", f"{numba.config.NUMBA_NUM_THREADS} on {cores} cores, threading layer {layer}"
-    )
+    found = f"{started} on {cores} cores"
+    if started < wanted:
+        text = f"{found}: the system gives no more of {wanted}"
+        yield Finding("problem", "threads", text, "raise the limit of processes: ulimit -u")
+    else:
+        yield Finding("ok", "threads", found)
 
 
 def check_vector_math(library: str = "libmvec.so.1") -> Iterable[Finding]:

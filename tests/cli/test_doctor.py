@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from numba.np.ufunc.parallel import NUM_THREADS
 
 from dsim import cli
 from dsim._version import __version__
@@ -117,14 +118,25 @@ def test_vector_math_absent():
     assert (finding.level, finding.subject) == ("note", "vector math")
 
 
-def test_threads_that_do_not_start(monkeypatch):
-    def refuse():
-        raise ValueError("No threading layer could be loaded.")
+def test_threads():
+    (finding,) = doctor.check_threads()
+    assert finding.level == "ok"
+    assert finding.detail.startswith(f"{NUM_THREADS} on ")
 
-    monkeypatch.setattr("numba.np.ufunc.parallel._launch_threads", refuse)
+
+def test_threads_that_do_not_start(monkeypatch):
+    monkeypatch.setattr("dsim.backends.cpu.runtime.Runtime.threads", 1)
+    monkeypatch.setattr("numba.config.NUMBA_NUM_THREADS", 3)
     (finding,) = doctor.check_threads()
     assert finding.level == "problem"
-    assert "No threading layer" in finding.detail
+    assert "no more of 3" in finding.detail
+    assert "ulimit" in finding.help
+
+
+def test_threads_without_numba(monkeypatch):
+    monkeypatch.setitem(sys.modules, "numba", None)
+    (finding,) = doctor.check_threads()
+    assert (finding.level, finding.help) == ("problem", "pip install numba")
 
 
 @pytest.fixture

@@ -16,8 +16,8 @@ from typing import Any
 from dsim.backends.cpu import images
 from dsim.backends.cpu.code import MachineCode
 from dsim.backends.cpu.disk_cache import DiskCache, disk_cache
-from dsim.backends.cpu.worker_threads import WorkerThreads
 from dsim.backends.locks import before_fork
+from dsim.worker_threads import WorkerThreads
 
 _O = 0x0008  # METH_O: a function of `self` and one argument
 _TEXT = """

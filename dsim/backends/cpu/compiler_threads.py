@@ -13,8 +13,8 @@ from dsim.backends.cpu import first_touch, images
 from dsim.backends.cpu.compiled import CompiledKernel
 from dsim.backends.cpu.disk_cache import DiskCache, disk_cache
 from dsim.backends.cpu.runtime import runtime
-from dsim.backends.cpu.worker_threads import WorkerThreads
 from dsim.backends.locks import before_fork
+from dsim.worker_threads import WorkerThreads
 
 
 class CompilerThreads:

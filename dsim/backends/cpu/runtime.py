@@ -1,27 +1,29 @@
 """The state that all launches of a process share: threads, printer, memory limit.
 
-Machine code reaches it through one block of memory. Threads are those of Numba's threading layer; a
+Machine code reaches it through one block of memory. There are as many threads as Numba would have; a
 forked child has none and runs everything on one thread.
 """
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import ctypes
 import os
 import sys
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-import llvmlite.binding as llvm
 import numba
 import numpy as np
 from numba.np.ufunc import parallel
 
+from dsim.backends.cpu.team import Team
 from dsim.backends.llvm import frame
 from dsim.backends.prints import PRINTS, is_silent
 from dsim.ir.nodes import Print
@@ -29,6 +31,7 @@ from dsim.ir.types import ScalarType
 
 _Printer = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64))
 _KEEP_FREE = 0.1  # of the machine's memory
+_LONGEST_END = 5.0  # seconds
 _clock = ctypes.CDLL(None).clock_gettime
 
 
@@ -87,6 +90,7 @@ class Runtime:
         self._block = (ctypes.c_int64 * frame.RUNTIME_SLOTS)()
         self._lock = threading.RLock()  # re-entrant, for signal handlers
         self._started = False
+        self._team: Team | None = None
         self._lent = 0  # processors at other work
         self._printing: dict[int, Printing] = {}  # by where the frame of the launch lies
         self._callback = _Printer(self._print)
@@ -101,23 +105,35 @@ class Runtime:
         """Where the block lies."""
         return ctypes.addressof(self._block)
 
+    @property
+    def threads(self) -> int:
+        """How many threads a launch may have."""
+        return self._block[frame.THREADS]
+
     def start_threads(self) -> None:
         """Starts the threads, once."""
         with self._lock:
             if self._started:
                 return
             self._started = True
-            with contextlib.suppress(ValueError):  # no threading layer works here: all runs on one thread
-                self._start()
-
-    def _start(self) -> None:
-        parallel._launch_threads()  # Numba's own code calls it so before it compiles a parallel loop
-        self._block[frame.PARALLEL_FOR] = llvm.address_of_symbol("numba_parallel_for")
-        self._count_threads()
+            self._team = Team(parallel.NUM_THREADS)
+            self._block[frame.TOGETHER], self._block[frame.MEMBERS] = self._team.together, self._team.address
+            self._count_threads()
+            atexit.register(self._end_threads)
 
     def _count_threads(self) -> None:
-        if self._block[frame.PARALLEL_FOR]:
-            self._block[frame.THREADS] = max(1, thread_count() - self._lent)
+        if self._team is not None:
+            self._block[frame.THREADS] = max(1, min(thread_count(), self._team.size) - self._lent)
+
+    def _end_threads(self) -> None:
+        """At the end of the process: then code is freed, which no thread may be in."""
+        team, self._team = self._team, None
+        self._block[frame.THREADS] = 1
+        last = time.monotonic() + _LONGEST_END
+        while self._block[frame.BUSY] and time.monotonic() < last:  # a launch of a daemon thread
+            time.sleep(0.001)
+        if team is not None and not self._block[frame.BUSY]:
+            team.end()
 
     @contextmanager
     def lent(self) -> Iterator[None]:
@@ -138,7 +154,7 @@ class Runtime:
 
     def _forked(self) -> None:
         self._lock = threading.RLock()
-        self._lent, self._block[frame.PARALLEL_FOR] = 0, 0
+        self._lent, self._team = 0, None
         self._started = True  # and without threads: the parent's do not exist here
         self._block[frame.THREADS] = 1
         self._block[frame.BUSY] = 0  # launches of the parent's other threads are not here

@@ -24,14 +24,11 @@ def _at(slot: int, base: str) -> str:
     return f"getelementptr inbounds i64, ptr {base}, i64 {slot}"
 
 
-# As tasks do, it runs alone while another launch has the threads. The threading layer adds the number of the
-# call to the address in the first argument of the worker, which is 0.
+# As tasks do, it runs alone while another launch has the threads.
 _SHARED = f"""
 declare i64 @llvm.umin.i64(i64, i64)
-define internal void @part(ptr %args, ptr %dims, ptr %steps, ptr %job) {{
+define internal void @part(ptr %job, i64 %number) {{
 entry:
-  %given = load ptr, ptr %args
-  %number = ptrtoint ptr %given to i64
   %to_at = {_at(_TO, "%job")}
   %to = load ptr, ptr %to_at
   %from_at = {_at(_FROM, "%job")}
@@ -58,9 +55,6 @@ end:
 define void @dsim_entry(ptr %to, ptr %from, i64 %bytes, i64 %least, i64 %most, ptr %runtime) {{
 entry:
   %job = alloca [4 x i64]
-  %args = alloca ptr
-  %dims = alloca i64
-  %steps = alloca i64
   %threads_at = {_at(frame.THREADS, "%runtime")}
   %there = load i64, ptr %threads_at
   %worth = udiv i64 %bytes, %least
@@ -85,13 +79,11 @@ share:
   %each = and i64 %up, -{_LINE}
   %each_at = {_at(_EACH, "%job")}
   store i64 %each, ptr %each_at
-  store i64 %threads, ptr %dims
-  store ptr null, ptr %args
-  store i64 1, ptr %steps
-  %for_at = {_at(frame.PARALLEL_FOR, "%runtime")}
-  %for = load ptr, ptr %for_at
-  %narrow = trunc i64 %threads to i32
-  call void %for(ptr @part, ptr %args, ptr %dims, ptr %steps, ptr %job, i64 0, i64 1, i32 %narrow)
+  %together_at = {_at(frame.TOGETHER, "%runtime")}
+  %together = load ptr, ptr %together_at
+  %members_at = {_at(frame.MEMBERS, "%runtime")}
+  %members = load ptr, ptr %members_at
+  call void %together(ptr %members, ptr @part, ptr %job, i64 %threads)
   store atomic i64 0, ptr %busy release, align 8
   ret void
 alone:

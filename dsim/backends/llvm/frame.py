@@ -28,8 +28,10 @@ TEAM = RUNTIME + 14  # how many threads share the chunks of that task
 FIXED = RUNTIME + 15
 
 # the runtime block, in slots as well
-PARALLEL_FOR, THREADS, BUSY, PRINTER, MEMORY_LEFT, CLOCK = range(6)
-RUNTIME_SLOTS = 6
+TOGETHER, MEMBERS = 0, 1  # what has work done by several threads, and where these are (`cpu/team.py`)
+THREADS, BUSY, PRINTER, MEMORY_LEFT, CLOCK = range(2, 7)
+TRIAL = 7  # until which cycle tasks that run alone try threads again
+RUNTIME_SLOTS = 8
 
 
 class FrameLayout:
@@ -61,6 +63,11 @@ class FrameLayout:
 def address(f: Function, slot: int, base: str = "%frame") -> str:
     """The address of a slot."""
     return f.let(f"getelementptr inbounds i8, ptr {base}, i64 {slot * 8}")
+
+
+def located(name: str, slot: int, base: str = "%frame") -> str:
+    """A line of text that names the address of a slot."""
+    return f"  %{name} = getelementptr inbounds i8, ptr {base}, i64 {slot * 8}\n"
 
 
 def read(f: Function, slot: int, type: str, base: str = "%frame") -> str:

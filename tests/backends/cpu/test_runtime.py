@@ -7,9 +7,8 @@ import pytest
 from numba.np.ufunc.parallel import NUM_THREADS
 
 PROGRAM = """
-from numba.np.ufunc import parallel
 import dsim as ds
-from dsim.backends.cpu.runtime import thread_count
+from dsim.backends.cpu.runtime import runtime
 
 x = ds.field(ds.f64, shape=100_000)
 s = ds.field(ds.f64, shape=())
@@ -23,17 +22,54 @@ def double():
     for i in x:
         x[i] *= 2.0
 
-before = thread_count()
+threads = lambda: runtime().threads
 count()
-print(parallel._is_initialized)
+print(threads())
 double()
-print(parallel._is_initialized, before, thread_count())
+print(threads(), runtime()._team.size)
+"""
+BESIDE = """
+import os, sys, threading, time
+import dsim as ds
+
+x = ds.field(ds.f64, shape=100_000)
+
+@ds.kernel
+def double():
+    for i in x:
+        x[i] = 2.0 * x[i] + 1.0
+
+def repeat():
+    while True:
+        double()
+
+double()
+child = os.fork()
+if not child:
+    double()
+    print(x[7], flush=True)
+    os._exit(0)
+os.waitpid(child, 0)
+for _ in range(3):
+    threading.Thread(target=repeat, daemon=True).start()
+time.sleep(0.2)
+print("end")
 """
 
 
 @pytest.mark.slow
 def test_threads_are_started_by_the_first_kernel_with_a_parallel_loop(tmp_path):
-    file = tmp_path / "program.py"
-    file.write_text(PROGRAM)
-    done = subprocess.run([sys.executable, str(file)], capture_output=True, text=True, check=True)
-    assert done.stdout == f"False\nTrue {NUM_THREADS} {NUM_THREADS}\n"
+    assert run(tmp_path, PROGRAM) == f"1\n{NUM_THREADS} {NUM_THREADS}\n"
+
+
+@pytest.mark.slow
+def test_a_process_ends_while_daemon_threads_launch_and_its_child_launches_too(tmp_path):
+    assert run(tmp_path, BESIDE) == "3.0\nend\n"
+
+
+def run(folder, text):
+    """What a program of its own prints."""
+    file = folder / "program.py"
+    file.write_text(text)
+    command = [sys.executable, str(file)]
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=100).stdout

@@ -14,34 +14,33 @@ from dsim.backends.cpu.zeroing import zero
 from dsim.backends.llvm import frame
 
 _P = ctypes.c_void_p
-_PART = ctypes.CFUNCTYPE(None, _P, _P, _P, _P)
-# As Numba's threading layers have it: function, arguments, lengths, steps, data, axes, arrays, threads.
-PARALLEL_FOR = ctypes.CFUNCTYPE(None, _PART, _P, _P, _P, _P, ctypes.c_int64, ctypes.c_int64, ctypes.c_int32)
+_PART = ctypes.CFUNCTYPE(None, _P, ctypes.c_int64)
+TOGETHER = ctypes.CFUNCTYPE(None, _P, _PART, _P, ctypes.c_int64)  # as `Team.together`
 
 
 @contextmanager
-def _threads(count: int, layer) -> Iterator[None]:
-    """With so many threads, and a layer in place of Numba's."""
+def _threads(count: int, together) -> Iterator[None]:
+    """With so many threads, and a function in place of the team's."""
     block = runtime()._block
     before = list(block)
-    block[frame.THREADS], block[frame.PARALLEL_FOR] = count, ctypes.cast(layer, _P).value
+    block[frame.THREADS], block[frame.TOGETHER] = count, ctypes.cast(together, _P).value
     try:
         yield
     finally:
-        block[frame.THREADS], block[frame.PARALLEL_FOR] = before[frame.THREADS], before[frame.PARALLEL_FOR]
+        block[frame.THREADS], block[frame.TOGETHER] = before[frame.THREADS], before[frame.TOGETHER]
         block[frame.BUSY] = 0
 
 
 def _backwards(numbers: list[int]):
-    """A layer that calls the parts in the order that is least expected, and notes their numbers."""
+    """Calls the parts in the order that is least expected, and notes their numbers."""
 
-    @PARALLEL_FOR
-    def layer(part, args, dims, steps, job, axes, arrays, count):
+    @TOGETHER
+    def together(team, part, job, count):
         for number in reversed(range(count)):
             numbers.append(number)
-            part(ctypes.byref(ctypes.c_void_p(number)), dims, steps, job)
+            part(job, number)
 
-    return layer
+    return together
 
 
 @pytest.mark.parametrize("size", [1 << 15, (1 << 16) - 1, 1 << 16, (1 << 17) + 65, 1_000_003, 1 << 22])
@@ -75,7 +74,7 @@ def test_each_thread_sets_a_share_to_zero(size, threads, most):
 
 def test_it_runs_alone_while_a_launch_has_the_threads():
     source, to = np.random.default_rng(2).random(100_000), np.empty(100_000)
-    with _threads(4, PARALLEL_FOR(lambda *_: pytest.fail("the threads are taken"))):
+    with _threads(4, TOGETHER(lambda *_: pytest.fail("the threads are taken"))):
         runtime()._block[frame.BUSY] = 1
         stream(to, source)
         assert np.array_equal(to, source)

@@ -1,29 +1,27 @@
 """Helper functions in LLVM IR that give the chunks of a task to threads.
 
 Each thread has an equal share of the chunks, the same in every task, since what it wrote in one task is in
-its core's cache in the next. It takes them one by one from a counter, and then those that others have not
-begun. Only one launch of the process at a time may use the threads; a concurrent one runs its chunks alone:
-results are the same, since they depend on the chunks only. So a launch may also choose: where threads were
-slower than one (short tasks, a busy machine) it runs alone for a while, and tries again at growing intervals.
+its core's cache in the next. It takes them one by one from a counter. After a long share it takes those, too,
+that others have not begun, but the last one of each: in short tasks moving the data takes longer than
+waiting. Only one launch of the process at a time may use the threads; a concurrent one runs its chunks
+alone: results are the same, since they depend on the chunks only. So a launch may also choose (`trials.py`).
 """
 
 from __future__ import annotations
 
 from dsim.backends.llvm import frame
 from dsim.backends.llvm.float_mode import FloatMode
+from dsim.backends.llvm.parallel import trials
 from dsim.backends.llvm.text import PLAIN, Module
 
-
-def _slot(name: str, slot: int, base: str = "%frame") -> str:
-    return f"  %{name} = getelementptr inbounds i8, ptr {base}, i64 {slot * 8}\n"
-
-
-# The state of a dispatch between launches, in slots: cycles that an iteration takes alone (a
-# double, 0 before the first time), how many launches to go alone still, how many the next time.
-MEMORY = 3
 _LINE = 64  # bytes: a counter has a cache line to itself
-_FIRST_WAIT = 4  # the longest is about half a second, or 4096 launches
+_WORTH = 1 << 17  # cycles of a share before a thread takes chunks of others
 
+_INTRINSICS = {
+    "llvm.readcyclecounter": "declare i64 @llvm.readcyclecounter()",
+    "llvm.umin.i64": "declare i64 @llvm.umin.i64(i64, i64)",
+    "llvm.umax.i64": "declare i64 @llvm.umax.i64(i64, i64)",
+}
 _DISPATCHED = "ptr %frame, ptr %task, i64 %first, i64 %count, ptr %own, i64 %trips, i64 %most"
 _CHUNKS = f"""define i64 @dsim_chunks(i64 %trips, i64 %cost, i64 %grain, i64 %limit, i64 %each) {PLAIN} {{
 entry:
@@ -48,7 +46,8 @@ end:
 
 _SCRATCH = f"""define ptr @dsim_scratch(ptr %frame, i64 %size) {PLAIN} {{
 entry:
-{_slot("at", frame.SCRATCH)}{_slot("size_at", frame.SCRATCH_SIZE)}  %now = load ptr, ptr %at, align 8
+{frame.located("at", frame.SCRATCH)}{frame.located("size_at", frame.SCRATCH_SIZE)}\
+  %now = load ptr, ptr %at, align 8
   %has = load i64, ptr %size_at, align 8
   %enough = icmp sge i64 %has, %size
   br i1 %enough, label %keep, label %grow
@@ -71,28 +70,22 @@ def _set(mode: FloatMode | None, at: str) -> str:
 
 
 def _worker(mode: FloatMode | None) -> str:
-    """The function that takes chunks, in the launch's mode of floating point, on any thread.
-
-    The threading layer adds the number of the call to the address in its first argument, which is 0, and
-    makes the call of a number on the same thread each time, where it can.
-    """
-    keep = mode.read.format(at="%own", value="%before") + "\n" if mode is not None else ""
-    return f"""define void @dsim_worker(ptr %args, ptr %dims, ptr %steps, ptr %frame) {PLAIN} {{
+    """The function that takes chunks, in the launch's mode of floating point, as thread number `me`."""
+    keep = mode.read.format(at="%kept_mode", value="%before") + "\n" if mode is not None else ""
+    return f"""define void @dsim_worker(ptr %frame, i64 %me) {PLAIN} {{
 entry:
-{_slot("task_at", frame.TASK)}  %task = load ptr, ptr %task_at, align 8
-{_slot("count_at", frame.COUNT)}  %count = load i64, ptr %count_at, align 8
-{_slot("first_at", frame.FIRST)}  %first = load i64, ptr %first_at, align 8
-{_slot("counters_at", frame.COUNTERS)}  %counters = load ptr, ptr %counters_at, align 8
-{_slot("team_at", frame.TEAM)}  %team = load i64, ptr %team_at, align 8
-{_slot("mode_at", frame.MODE)}  %own = alloca i64
-  %given = load ptr, ptr %args, align 8
-  %number = ptrtoint ptr %given to i64
-  %me = urem i64 %number, %team
+{frame.located("task_at", frame.TASK)}  %task = load ptr, ptr %task_at, align 8
+{frame.located("count_at", frame.COUNT)}  %count = load i64, ptr %count_at, align 8
+{frame.located("first_at", frame.FIRST)}  %first = load i64, ptr %first_at, align 8
+{frame.located("counters_at", frame.COUNTERS)}  %counters = load ptr, ptr %counters_at, align 8
+{frame.located("team_at", frame.TEAM)}  %team = load i64, ptr %team_at, align 8
+{frame.located("mode_at", frame.MODE)}  %kept_mode = alloca i64
+  %began = call i64 @llvm.readcyclecounter()
 {keep}{_set(mode, "%mode_at")}\
   br label %share
 share:
-  %whose = phi i64 [ %me, %entry ], [ %neighbour, %over ]
-  %shares = phi i64 [ %team, %entry ], [ %left, %over ]
+  %whose = phi i64 [ %me, %entry ], [ %neighbour, %others ]
+  %shares = phi i64 [ %team, %entry ], [ %left, %others ]
   %low_part = mul i64 %whose, %count
   %low = udiv i64 %low_part, %team
   %whose_next = add i64 %whose, 1
@@ -100,7 +93,15 @@ share:
   %high = udiv i64 %high_part, %team
   %line = mul i64 %whose, {_LINE}
   %next = getelementptr inbounds i8, ptr %counters, i64 %line
-  br label %take
+  %size = sub i64 %high, %low
+  %own = icmp eq i64 %shares, %team
+  %left_alone = select i1 %own, i64 0, i64 1
+  %mine = sub i64 %size, %left_alone
+  br label %look
+look:
+  %begun = load atomic i64, ptr %next monotonic, align 8
+  %more_chunks = icmp slt i64 %begun, %mine
+  br i1 %more_chunks, label %take, label %over
 take:
   %n = atomicrmw add ptr %next, i64 1 monotonic
   %at = add i64 %low, %n
@@ -109,96 +110,62 @@ take:
 run:
   %chunk = add i64 %at, %first
   call void %task(ptr %frame, i64 %chunk)
-  br label %take
+  br label %look
 over:
+  %ended = call i64 @llvm.readcyclecounter()
+  %took = sub i64 %ended, %began
+  %worth = icmp sgt i64 %took, {_WORTH}
+  br i1 %worth, label %others, label %end
+others:
   %neighbour = urem i64 %whose_next, %team
   %left = sub i64 %shares, 1
   %more = icmp sgt i64 %left, 0
   br i1 %more, label %share, label %end
 end:
-{_set(mode, "%own")}\
+{_set(mode, "%kept_mode")}\
   ret void
 }}"""
 
 
 def _dispatch(mode: FloatMode | None) -> str:
-    """The function that `dispatch` describes. The threads that it may start inherit the caller's mode."""
+    """The function that `dispatch` describes."""
     return f"""define void @dsim_dispatch({_DISPATCHED}) {PLAIN} {{
 entry:
-  %dims = alloca i64
-  %args = alloca ptr
-  %steps = alloca i64
-{_slot("alone_at", 0, "%own")}{_slot("wait_at", 1, "%own")}{_slot("next_wait_at", 2, "%own")}\
-{_slot("runtime_at", frame.RUNTIME)}  %runtime = load ptr, ptr %runtime_at, align 8
-{_slot("threads_at", frame.THREADS, "%runtime")}  %there = load i64, ptr %threads_at, align 8
-  %few = icmp slt i64 %there, %most
-  %threads = select i1 %few, i64 %there, i64 %most
-{_slot("busy", frame.BUSY, "%runtime")}  %many = icmp sgt i64 %count, 1
-  %some = icmp sgt i64 %threads, 1
-  %both = and i1 %many, %some
-  %wait = load i64, ptr %wait_at, align 8
-  %left = sub i64 %wait, 1
-  %waits = icmp sgt i64 %wait, 0
+{frame.located("runtime_at", frame.RUNTIME)}  %runtime = load ptr, ptr %runtime_at, align 8
+{frame.located("threads_at", frame.THREADS, "%runtime")}  %there = load i64, ptr %threads_at, align 8
+  %allowed = call i64 @llvm.umin.i64(i64 %there, i64 %most)
+  %threads = call i64 @llvm.umin.i64(i64 %allowed, i64 %count)
+{frame.located("busy", frame.BUSY, "%runtime")}  %several = icmp sgt i64 %threads, 1
   %began = call i64 @llvm.readcyclecounter()
   %iterations = sitofp i64 %trips to double
-  br i1 %both, label %consider, label %alone
+  br i1 %several, label %consider, label %alone
 consider:
-  br i1 %waits, label %postpone, label %ask
-postpone:
-  store i64 %left, ptr %wait_at, align 8
-  br label %alone
+  %again = icmp ne i64 %first, 0
+  %wants = call i1 @dsim_wants_threads(ptr %own, ptr %runtime, i64 %began, double %iterations, i1 %again)
+  br i1 %wants, label %ask, label %alone
 ask:
   %pair = cmpxchg ptr %busy, i64 0, i64 1 acquire monotonic
   %mine = extractvalue {{ i64, i1 }} %pair, 1
   br i1 %mine, label %share, label %alone
 share:
-{_slot("task_at", frame.TASK)}  store ptr %task, ptr %task_at, align 8
-{_slot("count_at", frame.COUNT)}  store i64 %count, ptr %count_at, align 8
-{_slot("first_at", frame.FIRST)}  store i64 %first, ptr %first_at, align 8
-{_slot("team_at", frame.TEAM)}  store i64 %threads, ptr %team_at, align 8
+{frame.located("task_at", frame.TASK)}  store ptr %task, ptr %task_at, align 8
+{frame.located("count_at", frame.COUNT)}  store i64 %count, ptr %count_at, align 8
+{frame.located("first_at", frame.FIRST)}  store i64 %first, ptr %first_at, align 8
+{frame.located("team_at", frame.TEAM)}  store i64 %threads, ptr %team_at, align 8
   %bytes = mul i64 %threads, {_LINE}
   %counters = alloca i8, i64 %bytes, align {_LINE}
   call void @llvm.memset.p0.i64(ptr %counters, i8 0, i64 %bytes, i1 false)
-{_slot("counters_at", frame.COUNTERS)}  store ptr %counters, ptr %counters_at, align 8
-  store i64 %threads, ptr %dims, align 8
-  store ptr null, ptr %args, align 8
-  store i64 1, ptr %steps, align 8
-{_slot("for_at", frame.PARALLEL_FOR, "%runtime")}  %for = load ptr, ptr %for_at, align 8
-  %narrow = trunc i64 %threads to i32
-{_slot("callers_mode", frame.CALLERS_MODE)}{_slot("mode", frame.MODE)}{_set(mode, "%callers_mode")}\
-  call void %for(ptr @dsim_worker, ptr %args, ptr %dims, ptr %steps, ptr %frame, i64 0, i64 1, i32 %narrow)
-{_set(mode, "%mode")}\
+{frame.located("counters_at", frame.COUNTERS)}  store ptr %counters, ptr %counters_at, align 8
+{frame.located("together_at", frame.TOGETHER, "%runtime")}  %together = load ptr, ptr %together_at, align 8
+{frame.located("members_at", frame.MEMBERS, "%runtime")}  %members = load ptr, ptr %members_at, align 8
+  call void %together(ptr %members, ptr @dsim_worker, ptr %frame, i64 %threads)
   store atomic i64 0, ptr %busy release, align 8
+  br i1 %again, label %leave, label %judge
+judge:
   %joined = call i64 @llvm.readcyclecounter()
   %took = sub i64 %joined, %began
   %took_d = uitofp i64 %took to double
-  %shared_rate = fdiv double %took_d, %iterations
-  %alone_rate = load double, ptr %alone_at, align 8
-  %unknown = fcmp oeq double %alone_rate, 0.0
-  br i1 %unknown, label %compare, label %judge
-compare:
-  store i64 1, ptr %wait_at, align 8
-  store i64 {_FIRST_WAIT}, ptr %next_wait_at, align 8
-  ret void
-judge:
-  %slower = fcmp ogt double %shared_rate, %alone_rate
-  br i1 %slower, label %back_off, label %good
-back_off:
-  %next_wait = load i64, ptr %next_wait_at, align 8
-  store i64 %next_wait, ptr %wait_at, align 8
-  %twice = shl i64 %next_wait, 1
-  %time = fmul double %alone_rate, %iterations
-  %floor = fadd double %time, 262144.0
-  %second = fdiv double 1073741824.0, %floor
-  %limit = fptoui double %second to i64
-  %short = icmp slt i64 %twice, %limit
-  %capped = select i1 %short, i64 %twice, i64 %limit
-  %enough = icmp sgt i64 %capped, {_FIRST_WAIT}
-  %longer = select i1 %enough, i64 %capped, i64 {_FIRST_WAIT}
-  store i64 %longer, ptr %next_wait_at, align 8
-  ret void
-good:
-  store i64 {_FIRST_WAIT}, ptr %next_wait_at, align 8
+  call void @dsim_shared_ran(ptr %own, double %took_d, double %iterations)
   ret void
 alone:
   br label %test
@@ -212,18 +179,14 @@ run:
   %following = add i64 %c, 1
   br label %test
 end:
-  br i1 %both, label %measure, label %leave
+  %once = icmp eq i64 %first, 0
+  %counts = and i1 %several, %once
+  br i1 %counts, label %measure, label %leave
 measure:
   %ended = call i64 @llvm.readcyclecounter()
   %spent = sub i64 %ended, %began
   %spent_d = uitofp i64 %spent to double
-  %rate = fdiv double %spent_d, %iterations
-  %known = load double, ptr %alone_at, align 8
-  %fresh = fcmp oeq double %known, 0.0
-  %sum = fadd double %known, %rate
-  %mean = fmul double %sum, 0.5
-  %kept = select i1 %fresh, double %rate, double %mean
-  store double %kept, ptr %alone_at, align 8
+  call void @dsim_alone_ran(ptr %own, double %spent_d, double %iterations)
   br label %leave
 leave:
   ret void
@@ -232,7 +195,9 @@ leave:
 
 def dispatch(module: Module, mode: FloatMode | None) -> str:
     """The function ``(frame, task, first chunk, number of chunks, its slots, iterations, most threads)``."""
-    module.declare("llvm.readcyclecounter", "declare i64 @llvm.readcyclecounter()")
+    for name, declared in _INTRINSICS.items():
+        module.declare(name, declared)
+    trials.functions(module)
     module.share("dsim_worker", _worker(mode))
     return module.share("dsim_dispatch", _dispatch(mode))
 
@@ -284,5 +249,4 @@ declare noalias ptr @realloc(ptr captures(none), i64) nounwind
 declare void @free(ptr captures(none)) nounwind
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
-declare i64 @llvm.readcyclecounter()
-"""
+""" + "".join(f"{declared}\n" for declared in _INTRINSICS.values())

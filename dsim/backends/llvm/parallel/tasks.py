@@ -15,7 +15,7 @@ from dsim.backends.llvm import frame, loops, partials, poll_intervals, ranges, s
 from dsim.backends.llvm.float_mode import FloatMode
 from dsim.backends.llvm.kernel import KernelWriter, Task, close_body, settle
 from dsim.backends.llvm.memory import buffers
-from dsim.backends.llvm.parallel import dispatch, fused_copies
+from dsim.backends.llvm.parallel import dispatch, fused_copies, trials
 from dsim.backends.llvm.parallel.plans import PrivateCopy, Schedule, chunk_count
 from dsim.backends.llvm.places import Length
 from dsim.backends.llvm.text import PLAIN, STORED, SUMS, WIDTH, Function
@@ -39,7 +39,7 @@ def write_parallel(k: KernelWriter, entry: Writer, task: Task, s: Schedule, mode
     phases = 2 if s.held else 1
     slots = _Slots(
         *(k.layout.take(1) for _ in range(2)),
-        runs=k.layout.take(dispatch.MEMORY * phases),
+        runs=k.layout.take(trials.MEMORY),
         lows=k.layout.take(len(s.private)),
         partials=k.layout.take(s.chunks * phases * len(s.partials)),
     )
@@ -243,8 +243,8 @@ def _write_run(
         chunks = _with_scratch(f, s, chunks)
     frame.write(f, slots.chunks, "i64", str(chunks))
     run = dispatch.dispatch(f.module, mode)
-    for phase, first in enumerate(("0", chunks) if s.held else ("0",)):
-        own = frame.address(f, slots.runs + phase * dispatch.MEMORY)
+    own = frame.address(f, slots.runs)
+    for first in ("0", chunks) if s.held else ("0",):
         numbers = f"i64 {first}, i64 {chunks}, ptr {own}, i64 {trips}, i64 {k.wishes.threads}"
         f.do(f"call void @{run}(ptr %frame, ptr @{task.name}_chunk, {numbers})")
         stops.end_if_stopped(entry)
