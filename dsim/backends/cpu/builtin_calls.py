@@ -2,22 +2,17 @@
 
 One function in machine code serves for all: it takes the address of the code from its `self` and that of the
 frame from its argument, and lets other threads have the interpreter while the code runs, as `ctypes` does.
-Another thread compiles it while the first kernel is compiled.
 """
 
 from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from concurrent.futures import Future
 from functools import cache
 from typing import Any
 
-from dsim.backends.cpu import images
 from dsim.backends.cpu.code import MachineCode
-from dsim.backends.cpu.disk_cache import DiskCache, disk_cache
-from dsim.backends.locks import before_fork
-from dsim.worker_threads import WorkerThreads
+from dsim.backends.cpu.own_code import OwnCode
 
 _O = 0x0008  # METH_O: a function of `self` and one argument
 _TEXT = """
@@ -76,32 +71,8 @@ def builtin(code: MachineCode) -> Callable[[int], int]:
     return _new(definition, entry, None)
 
 
-_BEGUN: dict[WorkerThreads, Future[bytes]] = {}
-
-
-@cache
-def begin() -> None:
-    """Begins to compile what calls machine code, unless it is on disk."""
-    images.prepare()
-    cache = disk_cache()
-    if images.loaded(_TEXT, images.AS_IT_STANDS, cache) is None:
-        threads = WorkerThreads(1)
-        _BEGUN[threads] = threads.submit(_image, cache)
-
-
-def _image(cache: DiskCache) -> bytes:
-    try:
-        return images.made(_TEXT, images.AS_IT_STANDS, cache)
-    finally:
-        images.forget_targets()  # before a fork, which waits for this, goes on
-
-
-def _end() -> None:
-    for threads in _BEGUN:
-        threads.close()
-
-
-before_fork(_end)  # a child has no such thread, and would wait for it for ever
+_CODE = OwnCode(_TEXT)
+begin = _CODE.begin  # compiling it, while the first kernel is compiled
 
 
 @cache
@@ -111,10 +82,7 @@ def _caller() -> tuple[MachineCode, int]:
     CPython reads the definition also when it frees a function, at its end after it has freed what modules
     hold: so this memory is never given back.
     """
-    begin()
-    made = MachineCode(_TEXT, {}, images.AS_IT_STANDS, next(iter(_BEGUN.values()), None))
-    _end()
-    _BEGUN.clear()
+    made = _CODE.compiled()
     definition: Any = _Definition(b"launch", made.entry, _O, None)
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(definition))
     return made, ctypes.addressof(definition)

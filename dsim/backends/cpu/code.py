@@ -20,9 +20,10 @@ from llvmlite.binding.orcjit import LLJIT, JITLibraryBuilder, ResourceTracker, c
 from dsim.backends.cpu import images
 from dsim.backends.cpu.disk_cache import disk_cache
 from dsim.backends.cpu.target import FLOAT_MODE
-from dsim.backends.cpu.uninterrupted import uninterrupted
 from dsim.backends.llvm.parallel.dispatch import OUTSIDE
+from dsim.backends.llvm.text import PLAIN
 from dsim.backends.locks import NUMBAS_LOCK
+from dsim.backends.uninterrupted import uninterrupted
 
 _MODE = FLOAT_MODE.declarations.values() if FLOAT_MODE is not None else ()
 _numbers = itertools.count()
@@ -91,11 +92,15 @@ class MachineCode:
 
 
 def _compile_shared(new: Mapping[str, str]) -> None:
-    if new:
-        text = "\n".join([OUTSIDE, *_MODE, *new.values()])
-        library = _linked(f"dsim_shared_{next(_numbers)}", text, tuple(new), images.SPEED)
-        _KEPT.append(library)
-        _SHARED.update((n, library[n]) for n in new)
+    """Compiles functions; those that are not optimised at a level that does not try to."""
+    plain = {n: t for n, t in new.items() if PLAIN in t}
+    others = {n: t for n, t in new.items() if n not in plain}
+    for functions, level in ((plain, images.AS_IT_STANDS), (others, images.SPEED)):
+        if functions:
+            text = "\n".join([OUTSIDE, *_MODE, *functions.values()])
+            library = _linked(f"dsim_shared_{next(_numbers)}", text, tuple(functions), level)
+            _KEPT.append(library)
+            _SHARED.update((n, library[n]) for n in functions)
 
 
 def _linked(

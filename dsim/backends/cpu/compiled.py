@@ -16,16 +16,16 @@ import numpy as np
 
 from dsim.analysis.bounds import Bounds
 from dsim.analysis.effects import Effects
-from dsim.backends.cpu import builtin_calls, images
+from dsim.backends.cpu import builtin_calls, images, team
 from dsim.backends.cpu.code import MachineCode
 from dsim.backends.cpu.runtime import runtime
 from dsim.backends.cpu.target import CpuTarget
-from dsim.backends.cpu.uninterrupted import uninterrupted
 from dsim.backends.cpu.variant import Variant
 from dsim.backends.llvm.kernel import FusedCopies, Strides, Wishes
 from dsim.backends.llvm.parallel import emit
 from dsim.backends.llvm.parallel.emit import Emitted
 from dsim.backends.locks import COMPILING, room_to_compile
+from dsim.backends.uninterrupted import uninterrupted
 from dsim.ir.nodes import KernelIR, MemoryKey, Probe
 from dsim.ir.walk import statements, written
 from dsim.weak_mappings import WeakValues
@@ -126,7 +126,7 @@ class CompiledKernel:
         begun, self._begun = (None, self._begun) if checked else (self._begun, None)
         emitted, image = begun or (emit.emit(self.kernel, _TARGET, wishes, self.facts), None)
         if emitted.parallel:
-            runtime().start_threads()
+            team.begin()
 
         def search(statement: int) -> tuple[Emitted, MachineCode]:
             with COMPILING, room_to_compile(), uninterrupted():
@@ -134,6 +134,8 @@ class CompiledKernel:
                 return found, _code(found, _LEVEL)
 
         code = _code(emitted, self._level, image)
+        if emitted.parallel:
+            runtime().start_threads()
         return Variant(self.kernel, emitted._replace(text="", shared={}), code, search)
 
     @property

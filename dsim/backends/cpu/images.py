@@ -31,7 +31,7 @@ from numba.core.intrinsics import INTR_MATH
 from dsim._version import __version__
 from dsim.backends import llvm_passes
 from dsim.backends.cpu.disk_cache import DiskCache
-from dsim.backends.cpu.uninterrupted import uninterrupted
+from dsim.backends.uninterrupted import uninterrupted
 
 _config: Any = numba.config  # type: ignore[attr-defined]
 _functions_of_c: dict[str, int] = _helperlib.c_helpers  # type: ignore[attr-defined]

@@ -17,7 +17,8 @@ from collections.abc import Iterator
 
 import llvmlite.binding as llvm
 
-from dsim.backends.cpu.code import MachineCode
+from dsim.backends.cpu.own_code import OwnCode
+from dsim.backends.llvm.text import PLAIN
 
 _LINE = 64  # bytes: what different threads write lies in different cache lines
 
@@ -62,7 +63,7 @@ declare i32 @pthread_cond_wait(ptr, ptr)
 declare i32 @pthread_cond_signal(ptr)
 declare i32 @sched_yield()
 
-define internal void @wake(ptr %team, i64 %count) {{
+define internal void @wake(ptr %team, i64 %count) {PLAIN} {{
 entry:
 {_at("asleep_at", "%team", _ASLEEP)}  %asleep = load atomic i64, ptr %asleep_at seq_cst, align 8
   %some = icmp sgt i64 %asleep, 0
@@ -91,7 +92,7 @@ end:
   ret void
 }}
 
-define internal i64 @post(ptr %team, i64 %count) {{
+define internal i64 @post(ptr %team, i64 %count) {PLAIN} {{
   %before = load i64, ptr %team
   %last = lshr i64 %before, {_COUNT_BITS}
   %number = add i64 %last, 1
@@ -101,7 +102,7 @@ define internal i64 @post(ptr %team, i64 %count) {{
   ret i64 %number
 }}
 
-define internal void @together(ptr %team, ptr %work, ptr %data, i64 %count) {{
+define internal void @together(ptr %team, ptr %work, ptr %data, i64 %count) {PLAIN} {{
 entry:
 {_at("work_at", "%team", _WORK)}{_at("data_at", "%team", _DATA)}\
   store ptr %work, ptr %work_at
@@ -150,14 +151,14 @@ end:
   ret void
 }}
 
-define internal void @end(ptr %team, i64 %count) {{
+define internal void @end(ptr %team, i64 %count) {PLAIN} {{
 {_at("end_at", "%team", _END)}  store atomic i64 1, ptr %end_at seq_cst, align 8
   %number = call i64 @post(ptr %team, i64 0)
   call void @wake(ptr %team, i64 %count)
   ret void
 }}
 
-define internal ptr @serve(ptr %member) {{
+define internal ptr @serve(ptr %member) {PLAIN} {{
 entry:
 {_at("number_at", "%member", _NUMBER)}{_at("team_at", "%member", _TEAM)}\
 {_at("sleeps_at", "%member", _SLEEPS)}{_at("mutex", "%member", _MUTEX)}\
@@ -234,13 +235,17 @@ leave:
   ret ptr null
 }}
 
-define i64 @dsim_entry(ptr %functions) {{
+define i64 @dsim_entry(ptr %functions) {PLAIN} {{
   store ptr @together, ptr %functions
 {_at("second", "%functions", 8)}  store ptr @serve, ptr %second
 {_at("third", "%functions", 16)}  store ptr @end, ptr %third
   ret i64 0
 }}
 """
+
+
+_CODE = OwnCode(_text())
+begin = _CODE.begin  # compiling it, while a kernel that needs it is compiled
 
 
 class Team:
@@ -266,7 +271,7 @@ class Team:
     def __init__(self, size: int) -> None:
         self._memory = mmap.mmap(-1, _HEAD + max(size - 1, 1) * _MEMBER)
         self.address = ctypes.addressof(ctypes.c_char.from_buffer(self._memory))
-        self._code = MachineCode(_text(), {})
+        self._code = _CODE.compiled()
         found = (ctypes.c_void_p * 3)()
         self._code.function(ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p))(found)
         self.together, serve, self._end = (int(f or 0) for f in found)

@@ -9,7 +9,7 @@ from llvmlite.binding import ffi, get_host_cpu_name
 
 import dsim as ds
 from dsim.backends.cpu import images
-from dsim.backends.cpu.uninterrupted import uninterrupted
+from dsim.backends.uninterrupted import uninterrupted
 from tests.runtime.compiling import compile_anew
 from tests.stopping import press
 
