@@ -16,7 +16,7 @@ from dsim.runtime.recording.record import Entry
 from dsim.runtime.sweeping.sweep_plan import SweepPlan
 
 # Bytes of a gradient that several threads copy. Tasks on less run on one thread, in whose cache it is.
-_MANY = 1 << 17
+_MANY = 1 << 16
 
 
 class Copies(NamedTuple):
