@@ -115,22 +115,26 @@ class Runtime:
         with self._lock:
             if self._started:
                 return
+            team = self._team = Team(parallel.NUM_THREADS)
+            self._block[frame.TOGETHER], self._block[frame.MEMBERS] = team.together, team.address
             self._started = True
-            self._team = Team(parallel.NUM_THREADS)
-            self._block[frame.TOGETHER], self._block[frame.MEMBERS] = self._team.together, self._team.address
-            self._count_threads()
             atexit.register(self._end_threads)
+            try:
+                team.start()
+            finally:
+                self._count_threads()
 
     def _count_threads(self) -> None:
         if self._team is not None:
             self._block[frame.THREADS] = max(1, min(thread_count(), self._team.size) - self._lent)
 
     def _end_threads(self) -> None:
-        """At the end of the process: then code is freed, which no thread may be in."""
-        team, self._team = self._team, None
-        self._block[frame.THREADS] = 1
+        """At the end of the process. A launch of a daemon thread that takes long keeps its members."""
+        with self._lock:
+            team, self._team = self._team, None
+            self._block[frame.THREADS] = 1
         last = time.monotonic() + _LONGEST_END
-        while self._block[frame.BUSY] and time.monotonic() < last:  # a launch of a daemon thread
+        while self._block[frame.BUSY] and time.monotonic() < last:
             time.sleep(0.001)
         if team is not None and not self._block[frame.BUSY]:
             team.end()

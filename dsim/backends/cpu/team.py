@@ -258,8 +258,6 @@ class Team:
 
     Attributes
     ----------
-    size : int
-        How many do: fewer where the system gives no more threads.
     address : int
         Where the team lies.
     together : int
@@ -269,19 +267,33 @@ class Team:
     """
 
     def __init__(self, size: int) -> None:
-        self._memory = mmap.mmap(-1, _HEAD + max(size - 1, 1) * _MEMBER)
+        flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS  # a forked child has its own copy
+        self._memory = mmap.mmap(-1, _HEAD + max(size - 1, 1) * _MEMBER, flags=flags)
         self.address = ctypes.addressof(ctypes.c_char.from_buffer(self._memory))
         self._code = _CODE.compiled()
         found = (ctypes.c_void_p * 3)()
         self._code.function(ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p))(found)
         self.together, serve, self._end = (int(f or 0) for f in found)
+        self._serve, self._most = serve, size - 1
         self._threads: list[ctypes.c_void_p] = []
-        with _no_signals():
-            while len(self._threads) < size - 1 and self._start(len(self._threads), serve):
-                pass
-        self.size = 1 + len(self._threads)
 
-    def _start(self, index: int, serve: int) -> bool:
+    @property
+    def size(self) -> int:
+        """How many threads work together: fewer than wanted where the system gives no more."""
+        return 1 + sum(thread.value is not None for thread in self._threads)
+
+    def start(self) -> None:
+        """Starts the members, of which there are none before.
+
+        From then on the team is never freed: members and launches may be in its code until the process is
+        gone, also where a signal's handler raises an error here.
+        """
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(self))
+        with _no_signals():
+            while len(self._threads) < self._most and self._start(len(self._threads)):
+                pass
+
+    def _start(self, index: int) -> bool:
         """Starts a member, if the system allows it."""
         libc = ctypes.CDLL(None)
         member = self.address + _HEAD + index * _MEMBER
@@ -290,18 +302,16 @@ class Team:
         libc.pthread_mutex_init(ctypes.c_void_p(member + _MUTEX), None)
         libc.pthread_cond_init(ctypes.c_void_p(member + _CONDITION), None)
         thread = ctypes.c_void_p()
-        failed = libc.pthread_create(
-            ctypes.byref(thread), None, ctypes.c_void_p(serve), ctypes.c_void_p(member)
-        )
-        if not failed:
-            self._threads.append(thread)
-        return not failed
+        self._threads.append(thread)
+        member, serve = ctypes.c_void_p(member), ctypes.c_void_p(self._serve)
+        return libc.pthread_create(ctypes.byref(thread), None, serve, member) == 0
 
     def end(self) -> None:
-        """Ends the members, and waits for them: their code must not be freed before."""
+        """Ends the members, and waits for them. What is shared afterwards, who launches does alone."""
         ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(self._end)(self.address, self.size)
         for thread in self._threads:
-            ctypes.CDLL(None).pthread_join(thread, None)
+            if thread.value is not None:
+                ctypes.CDLL(None).pthread_join(thread, None)
         self._threads.clear()
 
 

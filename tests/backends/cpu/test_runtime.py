@@ -56,6 +56,31 @@ time.sleep(0.2)
 print("end")
 """
 
+LATE = """
+import atexit, threading, time
+import dsim as ds
+from dsim.backends.cpu import runtime
+
+x = ds.field(ds.f64, shape=100_000)
+atexit.register(time.sleep, 1.0)  # runs after dsim's own function
+
+@ds.kernel
+def long(n: ds.i32):
+    for i in x:
+        for _ in range(n):
+            x[i] = ds.sin(x[i] + 1.0)
+
+for _ in range(20):  # of which some are alone, to measure that
+    long(1)
+start = time.perf_counter()
+long(20)
+runtime._LONGEST_END = 0.05
+count = int(20 * 0.7 / (time.perf_counter() - start))
+threading.Thread(target=long, args=(count,), daemon=True).start()
+time.sleep(0.1)
+print("end")
+"""
+
 
 @pytest.mark.slow
 def test_threads_are_started_by_the_first_kernel_with_a_parallel_loop(tmp_path):
@@ -65,6 +90,11 @@ def test_threads_are_started_by_the_first_kernel_with_a_parallel_loop(tmp_path):
 @pytest.mark.slow
 def test_a_process_ends_while_daemon_threads_launch_and_its_child_launches_too(tmp_path):
     assert run(tmp_path, BESIDE) == "3.0\nend\n"
+
+
+@pytest.mark.slow
+def test_a_launch_may_take_longer_than_the_end_of_the_process_waits(tmp_path):
+    assert run(tmp_path, LATE) == "end\n"
 
 
 def run(folder, text):

@@ -9,8 +9,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from numba.np.ufunc.parallel import NUM_THREADS
 
 from dsim.backends.cpu import team as module
+from dsim.backends.cpu.runtime import Runtime
 from dsim.backends.cpu.team import Team
 
 _WORK = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)
@@ -21,6 +23,8 @@ ME = threading.get_ident
 @contextmanager
 def a_team(size: int) -> Iterator[Team]:
     made = Team(size)
+    assert made.size == 1
+    made.start()
     try:
         yield made
     finally:
@@ -85,10 +89,27 @@ def test_who_launches_does_the_part_of_a_member_that_does_not_begin():
 
 def test_no_more_than_the_system_gives(monkeypatch):
     start = Team._start
-    monkeypatch.setattr(Team, "_start", lambda self, index, serve: index < 2 and start(self, index, serve))
+    monkeypatch.setattr(Team, "_start", lambda self, index: index < 2 and start(self, index))
     with a_team(5) as team:
         assert team.size == 3
         assert len(run(team, 3)) == 3
+
+
+def test_a_handler_that_raises_while_members_start(monkeypatch):
+    @contextmanager
+    def handled():
+        yield
+        raise TimeoutError
+
+    monkeypatch.setattr(module, "_no_signals", handled)
+    made = Runtime()
+    with pytest.raises(TimeoutError):
+        made.start_threads()
+    made.start_threads()
+    assert made.threads == made._team.size == NUM_THREADS
+    assert len(run(made._team, made.threads)) == NUM_THREADS
+    made._end_threads()
+    assert made.threads == 1
 
 
 def test_members_leave_signals_to_pythons_threads():
