@@ -21,7 +21,7 @@ from dsim.backends.cpu.code import MachineCode
 from dsim.backends.cpu.runtime import runtime
 from dsim.backends.cpu.target import CpuTarget
 from dsim.backends.cpu.variant import Variant
-from dsim.backends.llvm.kernel import FusedCopies, Strides, Wishes
+from dsim.backends.llvm.kernel import FusedCopies, Reach, Strides, Wishes
 from dsim.backends.llvm.parallel import emit
 from dsim.backends.llvm.parallel.emit import Emitted
 from dsim.backends.locks import COMPILING, room_to_compile
@@ -115,10 +115,10 @@ class CompiledKernel:
             copies=self.copies,
         )
 
-    def fits_copies(self, key: MemoryKey) -> bool:
-        """Whether copies of the memory `key` can be fused into it."""
+    def copied(self, key: MemoryKey) -> Reach | None:
+        """What a loop of it touches of the memory `key`, if copies can be fused into the loop."""
         with COMPILING, uninterrupted():
-            return emit.fits_copies(self.kernel, _TARGET, self._wishes(False), self.facts, key)
+            return emit.copied(self.kernel, _TARGET, self._wishes(False), self.facts, key)
 
     def _compile(self, checked: bool) -> Variant:
         builtin_calls.begin()

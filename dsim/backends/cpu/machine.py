@@ -22,7 +22,7 @@ from dsim.analysis.effects import Effects
 from dsim.backends.cpu.compiled import CompiledKernel
 from dsim.backends.cpu.launch import Launch, Launcher, roaming
 from dsim.backends.cpu.runtime import thread_count
-from dsim.backends.llvm.kernel import FusedCopies, Strides
+from dsim.backends.llvm.kernel import FusedCopies, FusedCopy, Strides
 from dsim.ir.build import Names
 from dsim.ir.nodes import KernelIR, MemoryKey, Var
 from dsim.ir.types import i64
@@ -51,15 +51,20 @@ class CpuMachine(CompiledKernel):
         return roaming(self, buffers, tuple(keys))
 
     def copying(self, key: MemoryKey, before: int, after: int) -> CpuMachine:
-        """The same kernel with fused copies of the memory `key`, which `fits_copies`.
+        """The same kernel with fused copies of the memory `key`, which can be `copied`.
 
         It copies the values before it so often, and those after it. Further arguments of its launches, in a
-        `LaunchTable` only, say at which byte of the rows each copy begins.
+        `LaunchTable` only, say for each copy at which byte of the rows it begins and which halves it makes.
         """
+        reach = self.copied(key)
+        assert reach is not None
         names = Names(bound_names(self.kernel))
-        places = tuple(Var(names.fresh("place"), i64) for _ in range(before + after))
-        kernel = replace(self.kernel, params=self.kernel.params + places)
-        copies = FusedCopies(key, places[:before], places[before:])
+        made = [
+            FusedCopy(Var(names.fresh("place"), i64), Var(names.fresh("halves"), i64))
+            for _ in range(before + after)
+        ]
+        kernel = replace(self.kernel, params=self.kernel.params + tuple(v for one in made for v in one))
+        copies = FusedCopies(key, reach, tuple(made[:before]), tuple(made[before:]))
         return replace(self, kernel=kernel, copies=copies)
 
 

@@ -48,10 +48,30 @@ def stream(to: np.ndarray, source: np.ndarray) -> None:
     source : ndarray
         Numbers of the same shape.
     """
-    if not (to.flags.c_contiguous and source.flags.c_contiguous) or to.dtype != source.dtype:
+    if not _alike(to, source):
         np.copyto(to, source)
         return
     past_caches()(to.ctypes.data, source.ctypes.data, to.nbytes)
+
+
+def copy(to: np.ndarray, source: np.ndarray, threads: int) -> None:
+    """Copies `source` into `to`, each thread the part that it has in parallel tasks, too.
+
+    Parameters
+    ----------
+    to, source : ndarray
+        Numbers of one shape, in memory that does not overlap.
+    threads : int
+        At most so many; 0 for no limit.
+    """
+    if to.nbytes < 2 * _LEAST or not _alike(to, source):
+        np.copyto(to, source)
+    else:
+        through_caches()(to.ctypes.data, source.ctypes.data, to.nbytes, threads)
+
+
+def _alike(to: np.ndarray, source: np.ndarray) -> bool:
+    return to.flags.c_contiguous and source.flags.c_contiguous and to.dtype == source.dtype
 
 
 @cache

@@ -33,6 +33,40 @@ Kind = Literal["serial", "parallel", "buffer"]
 Strides = Mapping[MemoryKey, tuple[int, ...]]
 
 
+class FusedCopy(NamedTuple):
+    """Two parameters of a kernel that say what a copy goes to.
+
+    Attributes
+    ----------
+    place : Var
+        At which byte of the rows the copy begins. Where the rows begin, the frame says.
+    halves : Var
+        What of each piece is copied: bit 0 stands for the lower half, bit 1 for the upper one.
+    """
+
+    place: Var
+    halves: Var
+
+
+class Reach(NamedTuple):
+    """What a loop touches of a memory: from ``t + low`` to ``t + high`` on its first axis, in trip `t`.
+
+    Attributes
+    ----------
+    low, high : int
+        The parts that a trip may touch, relative to its number.
+    trips : int
+        How many trips the loop has.
+    once : bool
+        Whether each part belongs to one trip, which is the only one to touch it.
+    """
+
+    low: int
+    high: int
+    trips: int
+    once: bool
+
+
 class FusedCopies(NamedTuple):
     """Copies that a kernel makes of one of its memories.
 
@@ -40,14 +74,16 @@ class FusedCopies(NamedTuple):
     ----------
     memory : MemoryKey
         The memory.
-    before, after : tuple of Var
-        Parameters of the kernel, one for each copy of the values before the kernel, and after it: at which
-        byte of the rows the copy begins. Where the rows begin, the frame says.
+    reach : Reach
+        What the loop that makes them touches of it.
+    before, after : tuple of FusedCopy
+        The copies of the values before the kernel, and after it.
     """
 
     memory: MemoryKey
-    before: tuple[Var, ...]
-    after: tuple[Var, ...]
+    reach: Reach
+    before: tuple[FusedCopy, ...]
+    after: tuple[FusedCopy, ...]
 
 
 @record

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -208,13 +208,33 @@ def replayed(machine: Machine, buffers: Buffers) -> CpuLauncher | None:
     return CpuLauncher(machine, buffers) if isinstance(machine, CpuMachine) and not _prints(machine) else None
 
 
-def replayed_with_copies(
-    machine: Machine, buffers: Buffers, key: MemoryKey
-) -> Callable[[int, int], CpuLauncher] | None:
-    """What fuses so many copies, before and after, into what a table launches; None if it cannot be done."""
-    if not isinstance(machine, CpuMachine) or _prints(machine) or not machine.fits_copies(key):
+class CopyHost(NamedTuple):
+    """A kernel into which copies of a memory can be fused.
+
+    Attributes
+    ----------
+    fuse : callable
+        What a table launches, with so many copies before the kernel, and after it.
+    late : bool
+        Whether copies after it can be fused; if not, their number is 0.
+    """
+
+    fuse: Callable[[int, int], CpuLauncher]
+    late: bool
+
+
+def copy_host(machine: Machine, buffers: Buffers, key: MemoryKey) -> CopyHost | None:
+    """What fuses copies of a memory into a kernel; None if it cannot be done."""
+    if not isinstance(machine, CpuMachine) or _prints(machine):
         return None
-    return lambda before, after: CpuLauncher(machine.copying(key, before, after), buffers)
+    reach = machine.copied(key)
+    if reach is None:
+        return None
+
+    def fuse(before: int, after: int) -> CpuLauncher:
+        return CpuLauncher(machine.copying(key, before, after), buffers)
+
+    return CopyHost(fuse, reach.once)
 
 
 def _prints(machine: CpuMachine) -> bool:

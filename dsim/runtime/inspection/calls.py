@@ -105,7 +105,7 @@ class Calls(Sequence[RecordedCall]):
 
     Attributes
     ----------
-    starts : list of int
+    starts : sequence of int
         For each call the number of its first entry of the tape, and behind that the number of entries: a
         kernel that overwrites what its own adjoint reads may be recorded in several parts.
     """
@@ -113,7 +113,9 @@ class Calls(Sequence[RecordedCall]):
     def __init__(self, record: TapeRecord) -> None:
         self._record = record
         self._facts: dict[Any, Facts] = {}
-        self.starts = _starts(record.entries)
+        self.starts = record.starts or _starts(record.entries)
+        if record.ended is not None:
+            record.starts = self.starts
 
     def __len__(self) -> int:
         return len(self.starts) - 1

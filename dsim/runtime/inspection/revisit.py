@@ -16,7 +16,7 @@ import numpy as np
 
 from dsim.diagnostics import Diagnostic, GradientError
 from dsim.runtime.fields.fields import Field, kind_of
-from dsim.runtime.fields.zeroing import zero
+from dsim.runtime.fields.whole_memory import copy, zero
 from dsim.runtime.inspection.calls import Calls, RecordedCall
 from dsim.runtime.inspection.profiling import Profiler
 from dsim.runtime.launching.forms import Form
@@ -174,7 +174,10 @@ def swept(
 def _put_back(tape: TapeRecord, gradient: Field, values: np.ndarray | None, touched: int) -> None:
     if elsewhere(tape, gradient):  # another thread has written to it meanwhile
         return
-    gradient.require_memory()[...] = 0 if values is None else values
+    if values is None:
+        zero(gradient.require_memory())
+    else:
+        copy(gradient.require_memory(), values)
     gradient.touched = turns.again(touched)
 
 
@@ -192,8 +195,8 @@ def _values(field: Field, spare: dict[Field, np.ndarray]) -> np.ndarray | None:
     memory = field.require_memory()
     kept = spare.pop(field, None)  # not to be shared with a sweep of another thread
     if kept is None:
-        return memory.copy()
-    np.copyto(kept, memory)
+        kept = np.empty(memory.shape, memory.dtype)
+    copy(kept, memory)
     return kept
 
 

@@ -71,8 +71,12 @@ def gradients(
     """The gradients after every `every`-th call, or after those in `after`."""
     check_field(field)
     calls = Calls(tape)
-    numbers = _every(len(calls), every) if after is None else _after(tape, every, after)
-    places = [calls.starts[n + 1] for n in numbers]
+    if after is None:
+        chosen = _every(len(calls), every)
+        numbers, places = np.arange(*chosen.indices(len(calls))), calls.starts[1:][chosen]
+    else:
+        after = _after(tape, every, after)
+        numbers, places = np.array(after), [calls.starts[n + 1] for n in after]
     _refuse_inactive(tape, calls, field, places)
     values = room(tape, field, len(places)) if out is None else _checked(field, len(places), out)
     rows = AdjointRows(field, places, values)
@@ -84,15 +88,15 @@ def gradients(
             rows.take(min(places) - 1, plan)
     if out is None:  # a weak reference to this view ends when its user lets it go; the tape keeps the memory
         values = values.view()
-    return GradientTrajectory(field.quoted, np.array(numbers), values, len(calls))
+    return GradientTrajectory(field.quoted, numbers, values, len(calls))
 
 
-def _every(calls: int, every: int | None) -> Sequence[int]:
+def _every(calls: int, every: int | None) -> slice:
     step = 1 if every is None else _index(every)
     if not 1 <= step <= calls:
         message = f"`every` is a number of calls from 1 to {calls:,}, not {every!r}"
         raise GradientError(Diagnostic("argument", message, help="tape.gradients(x, every=2)"))
-    return range(step - 1, calls, step)
+    return slice(step - 1, None, step)
 
 
 def _index(every: Any) -> int:

@@ -14,7 +14,7 @@ from dsim.diagnostics import Diagnostic, GradientError
 from dsim.diagnostics.frames import outermost
 from dsim.diagnostics.places import caller
 from dsim.runtime.fields.fields import Field, zeros_like
-from dsim.runtime.fields.zeroing import SMALL, zero
+from dsim.runtime.fields.whole_memory import SMALL, zero
 from dsim.runtime.launching import host_kernels
 from dsim.runtime.launching.forms import Form
 from dsim.runtime.launching.host_kernels import HostForm, Operand

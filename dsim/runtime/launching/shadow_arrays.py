@@ -20,7 +20,7 @@ from dsim.ir.types import ScalarType, from_numpy, i8, i32, is_known
 from dsim.runtime.fields.aliases import Extents, address, apart, comb, extent, interleaved, shared
 from dsim.runtime.fields.fields import Field
 from dsim.runtime.fields.holders import holder
-from dsim.runtime.fields.zeroing import zero
+from dsim.runtime.fields.whole_memory import zero
 from dsim.runtime.launching.forms import Form
 from dsim.runtime.launching.host_elements import Renew, Take
 from dsim.runtime.state.stack import opened

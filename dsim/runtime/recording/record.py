@@ -64,6 +64,8 @@ class TapeRecord(Context):
         The entries that are loops with checkpoints.
     spare : dict of Field to ndarray
         Memory in which sweeps with a large result put gradients aside.
+    starts : sequence of int
+        Where calls begin among the entries, once somebody asked when the block had ended.
     result : ndarray or None
         The last large result, whose memory serves again when the user has let it go.
     """
@@ -80,6 +82,7 @@ class TapeRecord(Context):
     profiled: Profile | None = None
     log: WriteLog | None = None
     step_logs: tuple[WriteLog, ...] = ()
+    starts: Sequence[int] = ()
     loops: tuple[Steps, ...] = ()
     _distinct: tuple[AdjointForm, ...] | None = None  # adjoints, when the block has ended
 

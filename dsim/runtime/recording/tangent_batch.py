@@ -15,7 +15,7 @@ import numpy as np
 from dsim.ir.nodes import MemoryKey
 from dsim.ir.walk import statements
 from dsim.runtime.fields.fields import Field, zeros_like
-from dsim.runtime.fields.zeroing import zero
+from dsim.runtime.fields.whole_memory import zero
 from dsim.runtime.launching.contexts import Args, Context
 from dsim.runtime.launching.forms import Form
 

@@ -16,7 +16,7 @@ from dsim.ir.nodes import Load
 from dsim.runtime.checking import runs
 from dsim.runtime.checking.replays import Recorder, undone
 from dsim.runtime.fields.fields import Field
-from dsim.runtime.fields.zeroing import zero
+from dsim.runtime.fields.whole_memory import zero
 from dsim.runtime.launching.contexts import Context
 from dsim.runtime.launching.shadow_arrays import Mirror
 from dsim.runtime.recording import cut_messages

@@ -14,10 +14,18 @@ from dsim.analysis.effects import Effects, effects
 from dsim.analysis.write_plans import write_plan
 from dsim.backends.llvm import checks, float_mode, frame, stops
 from dsim.backends.llvm.frame import FrameLayout
-from dsim.backends.llvm.kernel import KernelWriter, Task, TaskForm, Wishes, top_level_values, write_statements
+from dsim.backends.llvm.kernel import (
+    KernelWriter,
+    Reach,
+    Task,
+    TaskForm,
+    Wishes,
+    top_level_values,
+    write_statements,
+)
 from dsim.backends.llvm.memory import buffers
-from dsim.backends.llvm.parallel import fused_copies
 from dsim.backends.llvm.parallel.plans import Schedule, schedule
+from dsim.backends.llvm.parallel.reach import reach
 from dsim.backends.llvm.parallel.tasks import write_parallel
 from dsim.backends.llvm.statements import HANDLERS
 from dsim.backends.llvm.target import HostTarget
@@ -88,12 +96,13 @@ def emit_search(
     return _finish(k, target, False)
 
 
-def fits_copies(
+def copied(
     kernel: KernelIR, target: HostTarget, wishes: Wishes, facts: Effects | None, key: MemoryKey
-) -> bool:
-    """Whether copies of the memory `key` can be fused into a loop of `kernel`."""
+) -> Reach | None:
+    """What a loop of `kernel` touches of the memory `key`, if copies of it can be fused into the loop."""
+    facts = facts if facts is not None else effects(kernel)
     plans, k, _ = _start(kernel, target, wishes, facts)
-    return fused_copies.fits(key, k.tasks, plans.found, kernel.memories, wishes.strides)
+    return reach(key, k.tasks, plans.found, facts, wishes.strides)
 
 
 def _start(

@@ -7,105 +7,143 @@ the first cache. The stores are non-temporal: nobody reads the rows soon.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from math import prod
 from typing import NamedTuple
 
 from dsim.backends.llvm import frame, loops, ranges
-from dsim.backends.llvm.kernel import FusedCopies, KernelWriter, Task
-from dsim.backends.llvm.parallel.plans import Schedule
+from dsim.backends.llvm.kernel import FusedCopies, FusedCopy, KernelWriter, Reach
 from dsim.backends.llvm.parallel.streams import LINE, stream
 from dsim.backends.llvm.text import WIDTH, Function
-from dsim.ir.nodes import Accumulate, Const, Load, Memory, MemoryKey, Store, Var
-from dsim.ir.walk import memory_of, statements
+from dsim.ir.nodes import Memory
 
-_PIECE = 4096  # bytes; measured in docs/decisions/0023-a-tape-after-its-block.md
+_PIECE = 8192  # bytes; measured in docs/decisions/0023-a-tape-after-its-block.md
 
 
-def fits(
-    key: MemoryKey,
-    tasks: Iterable[Task],
-    schedules: Mapping[Var, Schedule],
-    memories: Iterable[Memory],
-    strided: Iterable[MemoryKey],
-) -> bool:
-    """Whether one parallel loop goes once over the whole memory `key`, and nothing else touches it.
+class Part(NamedTuple):
+    """The trips of a loop that a function runs.
 
-    Each iteration touches its own part along the first axis. Sums of the loop are made in blocks, whose
-    length decides how they are rounded: such a loop has no other pieces.
+    Attributes
+    ----------
+    low, high : str
+        From which to which, exclusive.
+    end : str
+        Up to which the chunk goes, of which this is the first part or the second.
+    first : str
+        Whether it is the first: its trips and other chunks' first parts touch nothing in common.
     """
-    touching = [t for t in tasks if key in t.touched]
-    memory = next((m for m in memories if m.key == key), None)
-    if len(touching) != 1 or touching[0].kind != "parallel" or memory is None or key in strided:
-        return False
-    loop = touching[0].loop
-    schedule, whole = schedules[loop.index], memory.shape[:1]
-    if schedule.held or schedule.partials or not memory.shape or None in memory.shape or 0 in memory.shape:
-        return False
-    edges = [a.value if isinstance(a, Const) else None for a in (loop.start, loop.stop)]
-    if edges != [0, *whole] or loop.step != 1:
-        return False
-    uses = [s for s in statements(loop.body) if (m := memory_of(s)) is not None and m.key == key]
-    return all(isinstance(s, Load | Store | Accumulate) and s.index[0] == loop.index for s in uses)
+
+    low: str
+    high: str
+    end: str
+    first: str
 
 
 def in_pieces(
-    k: KernelWriter, f: Function, copies: FusedCopies, edges: tuple[str, str], run: Callable[[str, str], None]
+    k: KernelWriter, f: Function, copies: FusedCopies, part: Part, run: Callable[[str, str], None]
 ) -> None:
-    """Writes the part of a loop between `edges`, by ``run(first, last)`` for each piece, and the copies."""
+    """Writes a part of a loop, by ``run(first, last)`` for the trips of each piece, and the copies.
+
+    A chunk copies in its first part. What it copies begins where its first trip may first write to, and
+    ends where that of the next chunk begins; each piece, before a trip may touch it.
+    """
     memory = next(m for m in k.kernel.memories if m.key == copies.memory)
-    own = prod(n for n in memory.shape[1:] if n is not None) * WIDTH[memory.type]  # bytes of an iteration
+    own = prod(n for n in memory.shape[1:] if n is not None) * WIDTH[memory.type]  # bytes of an index
     rows = frame.read(f, k.layout.rows, "ptr")
+    length = max(_PIECE // own, 1)
+    edges = _copied(f, copies.reach, memory, part)
     ends = tuple(f.let(f"mul i64 {edge}, {own}") for edge in edges)
 
-    def copy(v: Var) -> _Copy:
-        row = f.let(f"getelementptr i8, ptr {rows}, i64 {frame.read(f, k.layout.value(v), 'i64')}")
-        return _Copy(f, row, k.address(f, memory), *ends)
+    def copy(one: FusedCopy) -> _Copy:
+        place, halves = (frame.read(f, k.layout.value(v), "i64") for v in one)
+        row = f.let(f"getelementptr i8, ptr {rows}, i64 {place}")
+        return _Copy(f, row, halves, k.address(f, memory), *ends)
 
-    before, after = [copy(v) for v in copies.before], [copy(v) for v in copies.after]
-    length = max(_PIECE // own, 1)
+    def ready(edge: str) -> str:
+        """Up to which trip those go that touch only what is below `edge`."""
+        trip = f.let(f"sub i64 {edge}, {copies.reach.high}")
+        return ranges.least(f, ranges.greatest(f, trip, part.low), part.high)
 
-    def piece(first: str) -> None:
-        following = f.let(f"add nsw i64 {first}, {length}")
-        last = ranges.least(f, following, edges[1])
-        at, end = (f.let(f"mul i64 {edge}, {own}") for edge in (first, last))
+    before, after = [copy(one) for one in copies.before], [copy(one) for one in copies.after]
+    middle = length * own // (2 * LINE) * LINE
+
+    def piece(start: str) -> None:
+        stop = f.let(f"add nsw i64 {start}, {length}")
+        first, last = ranges.greatest(f, start, edges[0]), ranges.least(f, stop, edges[1])
+        at, end = (f.let(f"mul i64 {edge}, {own}") for edge in (start, stop))
+        cuts = at, f.let(f"add i64 {at}, {middle}"), end
         for each in before:
-            each.ahead(at, end)
-        run(first, last)
+            each.ahead(*cuts)
+        run(ready(first), ready(last))
         for each in after:
-            each.behind(at, end)
+            each.behind(*cuts)
 
-    loops.plain(f, *edges, length, piece)
+    for each in before:
+        each.first_line()
+    begin = f.let(f"sub i64 {edges[0]}, {f.let(f'urem i64 {edges[0]}, {length}')}")
+    loops.plain(f, begin, edges[1], length, piece)
+    for each in after:
+        each.last_line()
+    if not copies.reach.once:
+        run(f.let(f"select i1 {part.first}, i64 {ready(edges[1])}, i64 {part.low}"), part.high)
     f.do("fence seq_cst")
 
 
+def _copied(f: Function, reach: Reach, memory: Memory, part: Part) -> tuple[str, str]:
+    """Between which indices on the first axis a part of a chunk copies a memory: none in the second part."""
+    begin, end = (f.let(f"add i64 {edge}, {reach.low}") for edge in (part.low, part.end))
+    begins = f.let(f"icmp eq i64 {part.low}, 0")
+    ends = f.let(f"icmp eq i64 {part.end}, {reach.trips}")
+    begin = f.let(f"select i1 {begins}, i64 0, i64 {begin}")
+    end = f.let(f"select i1 {ends}, i64 {memory.shape[0]}, i64 {end}")
+    return begin, f.let(f"select i1 {part.first}, i64 {end}, i64 {begin}")
+
+
 class _Copy(NamedTuple):
-    """A copy to `row`, from byte `low` to `high`; its parts end where cache lines of the row do."""
+    """A copy to `row`, from byte `low` to `high`, of the halves of each piece whose bits are set in `halves`.
+
+    Halves end where cache lines of the row do: two loops that share a copy agree on their ends, whatever
+    chunks they have. Lines at the ends of a chunk belong to no piece: each of both loops copies its own.
+    """
 
     f: Function
     row: str
+    halves: str
     source: str
     low: str
     high: str
 
-    def ahead(self, at: str, end: str) -> None:
-        """Copies what is behind the last part, up to the line in which the byte before `end` is."""
-        first = self.f.let(f"icmp eq i64 {at}, {self.low}")
-        start, stop = (self._ceiling(edge) for edge in (at, end))
-        self._part(self.f.let(f"select i1 {first}, i64 {self.low}, i64 {start}"), stop)
+    def first_line(self) -> None:
+        """Copies what lies before the first whole line."""
+        self._part(self.low, self._ceiling(self.low))
 
-    def behind(self, at: str, end: str) -> None:
-        """Copies what is behind the last part, up to the last line that ends before `end`."""
-        last = self.f.let(f"icmp eq i64 {end}, {self.high}")
-        start, stop = (self._floor(edge) for edge in (at, end))
-        self._part(start, self.f.let(f"select i1 {last}, i64 {self.high}, i64 {stop}"))
+    def last_line(self) -> None:
+        """Copies what lies behind the last whole line."""
+        self._part(self._floor(self.high), self.high)
+
+    def ahead(self, at: str, middle: str, end: str) -> None:
+        """Copies of a piece each half up to the line in which the byte before its end is."""
+        self._part(*map(self._ceiling, self._edges(at, middle, end)))
+
+    def behind(self, at: str, middle: str, end: str) -> None:
+        """Copies of a piece each half up to the last line that ends before its end."""
+        self._part(*map(self._floor, self._edges(at, middle, end)))
+
+    def _edges(self, at: str, middle: str, end: str) -> tuple[str, str]:
+        """From where to where the halves go."""
+        bits = (self.f.let(f"and i64 {self.halves}, {bit}") for bit in (1, 2))
+        lower, upper = (self.f.let(f"icmp ne i64 {bit}, 0") for bit in bits)
+        start = self.f.let(f"select i1 {lower}, i64 {at}, i64 {middle}")
+        return start, self.f.let(f"select i1 {upper}, i64 {end}, i64 {middle}")
 
     def _ceiling(self, at: str) -> str:
+        at = ranges.greatest(self.f, at, self.low)
         missing = self.f.let(f"sub i64 0, {self._address(at)}")
         up = self.f.let(f"add i64 {at}, {self.f.let(f'and i64 {missing}, {LINE - 1}')}")
         return ranges.least(self.f, up, self.high)
 
     def _floor(self, at: str) -> str:
+        at = ranges.least(self.f, at, self.high)
         over = self.f.let(f"and i64 {self._address(at)}, {LINE - 1}")
         return ranges.greatest(self.f, self.f.let(f"sub i64 {at}, {over}"), self.low)
 

@@ -90,13 +90,17 @@ def _write_body(k: KernelWriter, task: Task, s: Schedule, name: str, *, shared: 
 
 @record
 class _Chunk:
-    """The values of a chunk's function: its number, how many there are, its iterations, its phase."""
+    """The values of a chunk's function: its number, how many there are, its iterations, its phase.
+
+    `end` is where the iterations of both phases end.
+    """
 
     f: Function
     number: str
     count: str
     lo: str
     hi: str
+    end: str
     first: str
 
 
@@ -121,7 +125,8 @@ def _write_chunk(k: KernelWriter, task: Task, s: Schedule, slots: _Slots) -> Non
         _call(f, callee, (first, last), "null", memories + own)
 
     if fused is not None and fused.memory in task.touched:
-        fused_copies.in_pieces(k, f, fused, (chunk.lo, chunk.hi), run)
+        part = fused_copies.Part(chunk.lo, chunk.hi, chunk.end, chunk.first)
+        fused_copies.in_pieces(k, f, fused, part, run)
     elif s.partials:
         _sum_blocks(w, chunk, s, slots, callee, memories + own, asks=length > 0)
     elif asks:
@@ -148,13 +153,14 @@ def _chunk(f: Function, s: Schedule, trips: str, chunks: str) -> _Chunk:
         share = f.let(f"mul i64 {trips}, {edge}")
         edges.append(f.let(f"udiv i64 {share}, {chunks}"))
     lo, hi = edges
+    end = hi
     if s.held:
         alone = f.let(f"icmp eq i64 {chunks}, 1")
         held = f.let(f"select i1 {alone}, i64 0, i64 {s.held}")
         middle = f.let(f"sub i64 {hi}, {held}")
         lo = f.let(f"select i1 {first}, i64 {lo}, i64 {middle}")
         hi = f.let(f"select i1 {first}, i64 {middle}, i64 {hi}")
-    return _Chunk(f, number, chunks, lo, hi, first)
+    return _Chunk(f, number, chunks, lo, hi, end, first)
 
 
 def _copy(chunk: _Chunk, s: Schedule, i: int, memory: str, slots: _Slots) -> str:
