@@ -1,4 +1,4 @@
-"""All numbers of a memory become 0, or those of another one, whatever its type and layout; neighbours stay."""
+"""All numbers of a memory become 0, or those of another, whatever its type and layout; neighbours stay."""
 
 import numpy as np
 import pytest
