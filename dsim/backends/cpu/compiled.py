@@ -21,7 +21,7 @@ from dsim.backends.cpu.code import MachineCode
 from dsim.backends.cpu.runtime import runtime
 from dsim.backends.cpu.target import CpuTarget
 from dsim.backends.cpu.variant import Variant
-from dsim.backends.llvm.kernel import FusedCopies, Reach, Strides, Wishes
+from dsim.backends.llvm.kernel import FusedCopies, Strides, TripReach, Wishes
 from dsim.backends.llvm.parallel import emit
 from dsim.backends.llvm.parallel.emit import Emitted
 from dsim.backends.locks import COMPILING, room_to_compile
@@ -115,7 +115,7 @@ class CompiledKernel:
             copies=self.copies,
         )
 
-    def copied(self, key: MemoryKey) -> Reach | None:
+    def copied(self, key: MemoryKey) -> TripReach | None:
         """What a loop of it touches of the memory `key`, if copies can be fused into the loop."""
         with COMPILING, uninterrupted():
             return emit.copied(self.kernel, _TARGET, self._wishes(False), self.facts, key)

@@ -48,7 +48,7 @@ class FusedCopy(NamedTuple):
     halves: Var
 
 
-class Reach(NamedTuple):
+class TripReach(NamedTuple):
     """What a loop touches of a memory: from ``t + low`` to ``t + high`` on its first axis, in trip `t`.
 
     Attributes
@@ -74,14 +74,14 @@ class FusedCopies(NamedTuple):
     ----------
     memory : MemoryKey
         The memory.
-    reach : Reach
+    reach : TripReach
         What the loop that makes them touches of it.
     before, after : tuple of FusedCopy
         The copies of the values before the kernel, and after it.
     """
 
     memory: MemoryKey
-    reach: Reach
+    reach: TripReach
     before: tuple[FusedCopy, ...]
     after: tuple[FusedCopy, ...]
 

@@ -16,9 +16,9 @@ from dsim.backends.llvm import checks, float_mode, frame, stops
 from dsim.backends.llvm.frame import FrameLayout
 from dsim.backends.llvm.kernel import (
     KernelWriter,
-    Reach,
     Task,
     TaskForm,
+    TripReach,
     Wishes,
     top_level_values,
     write_statements,
@@ -98,7 +98,7 @@ def emit_search(
 
 def copied(
     kernel: KernelIR, target: HostTarget, wishes: Wishes, facts: Effects | None, key: MemoryKey
-) -> Reach | None:
+) -> TripReach | None:
     """What a loop of `kernel` touches of the memory `key`, if copies of it can be fused into the loop."""
     facts = facts if facts is not None else effects(kernel)
     plans, k, _ = _start(kernel, target, wishes, facts)

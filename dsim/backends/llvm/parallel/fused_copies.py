@@ -12,7 +12,7 @@ from math import prod
 from typing import NamedTuple
 
 from dsim.backends.llvm import frame, loops, ranges
-from dsim.backends.llvm.kernel import FusedCopies, FusedCopy, KernelWriter, Reach
+from dsim.backends.llvm.kernel import FusedCopies, FusedCopy, KernelWriter, TripReach
 from dsim.backends.llvm.parallel.streams import LINE, stream
 from dsim.backends.llvm.text import WIDTH, Function
 from dsim.ir.nodes import Memory
@@ -20,7 +20,7 @@ from dsim.ir.nodes import Memory
 _PIECE = 8192  # bytes; measured in docs/decisions/0023-a-tape-after-its-block.md
 
 
-class Part(NamedTuple):
+class ChunkPart(NamedTuple):
     """The trips of a loop that a function runs.
 
     Attributes
@@ -40,7 +40,7 @@ class Part(NamedTuple):
 
 
 def in_pieces(
-    k: KernelWriter, f: Function, copies: FusedCopies, part: Part, run: Callable[[str, str], None]
+    k: KernelWriter, f: Function, copies: FusedCopies, part: ChunkPart, run: Callable[[str, str], None]
 ) -> None:
     """Writes a part of a loop, by ``run(first, last)`` for the trips of each piece, and the copies.
 
@@ -89,7 +89,7 @@ def in_pieces(
     f.do("fence seq_cst")
 
 
-def _copied(f: Function, reach: Reach, memory: Memory, part: Part) -> tuple[str, str]:
+def _copied(f: Function, reach: TripReach, memory: Memory, part: ChunkPart) -> tuple[str, str]:
     """Between which indices on the first axis a part of a chunk copies a memory: none in the second part."""
     begin, end = (f.let(f"add i64 {edge}, {reach.low}") for edge in (part.low, part.end))
     begins = f.let(f"icmp eq i64 {part.low}, 0")

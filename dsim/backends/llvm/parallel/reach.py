@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dsim.analysis.affine import Affine
 from dsim.analysis.effects import Access, Effects, is_write
 from dsim.backends.llvm.cost import known_trips
-from dsim.backends.llvm.kernel import Reach, Task
+from dsim.backends.llvm.kernel import Task, TripReach
 from dsim.backends.llvm.parallel.plans import Schedule
 from dsim.ir.nodes import Accumulate, Const, For, Load, Memory, MemoryKey, Store, Var
 from dsim.ir.walk import blocks
@@ -19,7 +19,7 @@ def reach(
     schedules: Mapping[Var, Schedule],
     facts: Effects,
     strided: Iterable[MemoryKey],
-) -> Reach | None:
+) -> TripReach | None:
     """What a parallel loop touches of the memory `key`, if it can copy it; None if it cannot.
 
     Nothing else in the kernel touches the memory, each trip touches a part around its own number, and chunks
@@ -41,7 +41,7 @@ def reach(
     little = length - trips > length // 8  # the chunks at the ends would copy the rest alone
     if beyond or little or (any(map(is_write, uses)) and schedule.held < high - low):
         return None
-    return Reach(low, high, trips, low == high == 0 and trips == length and not schedule.held)
+    return TripReach(low, high, trips, low == high == 0 and trips == length and not schedule.held)
 
 
 def _fits(loop: For, schedule: Schedule, memory: Memory) -> bool:

@@ -125,7 +125,7 @@ def _write_chunk(k: KernelWriter, task: Task, s: Schedule, slots: _Slots) -> Non
         _call(f, callee, (first, last), "null", memories + own)
 
     if fused is not None and fused.memory in task.touched:
-        part = fused_copies.Part(chunk.lo, chunk.hi, chunk.end, chunk.first)
+        part = fused_copies.ChunkPart(chunk.lo, chunk.hi, chunk.end, chunk.first)
         fused_copies.in_pieces(k, f, fused, part, run)
     elif s.partials:
         _sum_blocks(w, chunk, s, slots, callee, memories + own, asks=length > 0)

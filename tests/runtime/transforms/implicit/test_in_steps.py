@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import dsim as ti
+from tests.runtime.transforms.implicit.test_nested import DERIVATIVES, modes, nested
 from tests.runtime.transforms.solutions import numbers, springs
-from tests.runtime.transforms.test_implicit_nested import DERIVATIVES, modes, nested
 from tests.second_orders import assert_second_orders
 
 pytestmark = pytest.mark.slow
