@@ -7,7 +7,7 @@ import pytest
 import dsim as ds
 from tests.corpus.matrix import Trial
 from tests.corpus.program import PROGRAMS
-from tests.fuzz.stepped import Stepping
+from tests.fuzz.rewriting.stepped import Stepping
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:warning.serial:dsim.DsimWarning", "ignore:warning.unreached:dsim.GradientWarning"

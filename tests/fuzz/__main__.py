@@ -15,9 +15,9 @@ import time
 import traceback
 from pathlib import Path
 
-from tests.fuzz.program import Program
+from tests.fuzz.drawing.program import Program
+from tests.fuzz.rewriting.shrinking import shrunk
 from tests.fuzz.running import KINDS, PLANS, Plan, check, run, script
-from tests.fuzz.shrinking import shrunk
 from tests.fuzz.tally import Tally
 
 FOLDER = Path("build/fuzz")

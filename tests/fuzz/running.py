@@ -11,11 +11,9 @@ import numpy as np
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
-from tests.fuzz.arguments import with_arguments
-from tests.fuzz.cells import check_reports
-from tests.fuzz.fresh import fresh
-from tests.fuzz.program import Program
-from tests.fuzz.programs import (
+from tests.fuzz.drawing.cells import check_reports
+from tests.fuzz.drawing.program import Program
+from tests.fuzz.drawing.programs import (
     CAPTURES,
     FUNCTIONS,
     LAYERS,
@@ -28,8 +26,10 @@ from tests.fuzz.programs import (
     WRITES,
     programs,
 )
+from tests.fuzz.rewriting.arguments import with_arguments
+from tests.fuzz.rewriting.fresh import fresh
+from tests.fuzz.rewriting.stepped import stepped
 from tests.fuzz.shown import check_shown
-from tests.fuzz.stepped import stepped
 from tests.fuzz.tally import Tally
 from tests.fuzz.trial import Outcome, Trial, compare
 from tests.fuzz.ways import by_hand, in_threads, linearized, transposed

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 import dsim as ds
-from tests.fuzz.program import FieldSpec, Program
+from tests.fuzz.drawing.program import FieldSpec, Program
 
 Values = dict[str, np.ndarray]
 

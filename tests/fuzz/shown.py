@@ -10,8 +10,8 @@ import numpy as np
 
 from dsim.runtime.kernels.watching import Watching, watch
 from dsim.runtime.launching.probe_buffers import WatchedLine
-from tests.fuzz.assigned import Assigned, assigned, places
-from tests.fuzz.program import Program
+from tests.fuzz.drawing.program import Program
+from tests.fuzz.oracle.assigned import Assigned, assigned, places
 from tests.fuzz.trial import TOLERANCE, Built, Trial, Values, WrongNumberError, compare
 
 LOOKS = 3  # at iterations that are drawn

@@ -6,7 +6,7 @@ import ast
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 
-from tests.fuzz.program import HostWrite, Launch, Program
+from tests.fuzz.drawing.program import HostWrite, Launch, Program
 from tests.fuzz.trial import Outcome
 
 FEATURES = (

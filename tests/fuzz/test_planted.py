@@ -9,7 +9,7 @@ import pytest
 from dsim.autodiff import backward_sweep
 from dsim.ir.primitives import TABLE
 from dsim.runtime.saving.snapshots import SnapshotStore
-from tests.fuzz.program import Program
+from tests.fuzz.drawing.program import Program
 from tests.fuzz.running import run
 from tests.fuzz.trial import Outcome, Trial, WrongNumberError
 

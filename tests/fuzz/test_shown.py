@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from dsim.backends.llvm import probes
 from dsim.passes import lower_probes
 from dsim.runtime.launching.probe_buffers import Looking
-from tests.fuzz.assigned import Recorder, assigned, recorded
-from tests.fuzz.program import Program
-from tests.fuzz.programs import programs
+from tests.fuzz.drawing.program import Program
+from tests.fuzz.drawing.programs import programs
+from tests.fuzz.oracle.assigned import Recorder, assigned, recorded
 from tests.fuzz.running import CELL, SHOWN, run
 from tests.fuzz.trial import Trial, WrongNumberError
 

@@ -22,9 +22,10 @@ import numpy as np
 import dsim as ds
 from dsim.runtime.state import settings
 from dsim.runtime.state.settings import LOOP_MEMORY
-from tests.fuzz import plain, second
-from tests.fuzz.numbers import UNIT, Rounding
-from tests.fuzz.program import Program
+from tests.fuzz import second
+from tests.fuzz.drawing.program import Program
+from tests.fuzz.oracle import plain
+from tests.fuzz.oracle.numbers import UNIT, Rounding
 
 TIE, HUGE = 1e-7, 1e4
 TOLERANCE = 1e-8

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 import dsim as ds
-from tests.fuzz.arguments import with_arguments
-from tests.fuzz.program import Launch, Program
+from tests.fuzz.drawing.program import Launch, Program
+from tests.fuzz.rewriting.arguments import with_arguments
 from tests.fuzz.trial import TOLERANCE, Built, Trial, Values, WrongNumberError, same
 
 TIMES = 3  # that each thread runs its program

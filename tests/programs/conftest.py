@@ -12,7 +12,10 @@ import dsim as ti
 from tests.programs.loading import load
 
 # Scripts: to collect one for its docstrings would run it.
-collect_ignore = [p.name for p in Path(__file__).parent.glob("*.py") if not p.name.startswith("test_")]
+_FOLDER = Path(__file__).parent
+collect_ignore = [
+    str(p.relative_to(_FOLDER)) for p in _FOLDER.rglob("*.py") if not p.name.startswith("test_")
+]
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Loads the programs of this folder, which are scripts: each load runs one anew."""
+"""Loads the programs of these folders, which are scripts: each load runs one anew."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _count = itertools.count()
 
 def load(name: str, **given: object) -> ModuleType:
     """Runs a script and gives its names; `given` are names that it finds when it begins."""
-    path = Path(__file__).parent / f"{name}.py"
+    (path,) = Path(__file__).parent.glob(f"*/{name}.py")
     spec = importlib.util.spec_from_file_location(f"{name}_{next(_count)}", path)
     assert spec is not None
     assert spec.loader is not None

@@ -10,7 +10,7 @@ import numpy as np
 from tests.bench.by_hand.compiled import FAST
 from tests.bench.cases import robots
 from tests.bench.cases.robots import UNITS, WAVES, weights
-from tests.programs.robots import walker
+from tests.programs.bodies.robots import walker
 
 _F = np.float32
 _DT, _GRAVITY, _KEPT, _GROUND = map(_F, (robots.DT, robots.GRAVITY, robots.KEPT, robots.GROUND))

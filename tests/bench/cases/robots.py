@@ -6,7 +6,7 @@ import numpy as np
 
 import dsim as ds
 from tests.bench.cases.fields import Case, fill, integers, random, scalars, vectors
-from tests.programs.robots import walker
+from tests.programs.bodies.robots import walker
 
 WAVES, UNITS = 10, 32
 DT, GRAVITY, KEPT, GROUND, FREQUENCY = 0.004, -4.8, math.exp(-0.06), 0.1, 10.0

@@ -31,9 +31,11 @@ def reach(
         return None
     loop = touching[0].loop
     schedule, trips = schedules[loop.index], known_trips(loop)
+    if not _fits(loop, schedule, memory) or not trips:
+        return None
     uses = [a for a in facts.inside(facts.loop(loop)) if a.memory.key == key]
     distances = _distances(loop, uses)
-    if not _fits(loop, schedule, memory) or not distances or not trips:
+    if not distances:
         return None
     length = memory.shape[0] or 0
     low, high = min(distances), max(distances)

@@ -184,5 +184,6 @@ def test_what_does_not_fit(what: str) -> None:
 def test_what_else_does_not_fit() -> None:
     assert machine(grown()).copied(("y", ()))
     assert not machine(grown()).copied(("z", ()))
+    assert not machine(unfit("a sum")).copied(("s", ()))  # it has no axis
     assert not compile_kernel(grown(), threads=1).copied(X)  # there is no parallel task
     assert not compile_kernel(grown(), threads=2, strides={X: (2,)}).copied(X)
