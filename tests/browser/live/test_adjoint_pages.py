@@ -59,7 +59,8 @@ def files(tmp_path_factory, trajectories):
 
 
 def click(page, x: float, y: float, across: float, up: float) -> None:
-    """At a place, of the picture's size in its own units."""
+    """At a place, of the picture's size in its own units, once it is drawn: its text is there sooner."""
+    page.evaluate("() => new Promise(drawn => requestAnimationFrame(() => requestAnimationFrame(drawn)))")
     stage = page.locator(".dsim-view-stage")
     box = stage.bounding_box()
     stage.click(position={"x": box["width"] * x / across, "y": box["height"] * (1 - y / up)})
