@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 
+from dsim.backends.cpu import images
 from dsim.backends.cpu.code import MachineCode
 from dsim.backends.cpu.runtime import runtime
 from dsim.backends.llvm import frame
@@ -102,6 +103,8 @@ class SharedWork:
         LLVM functions, of which ``@work(ptr %to, ptr %from, i64 %bytes)`` works on a share.
     least : int
         The least size of a share, in bytes. With fewer than two of them the calling thread works alone.
+    level : int
+        The optimisation level.
 
     Attributes
     ----------
@@ -109,8 +112,8 @@ class SharedWork:
     least : int
     """
 
-    def __init__(self, work: str, least: int) -> None:
-        self.code = MachineCode(work + _SHARED, {})
+    def __init__(self, work: str, least: int, level: int = images.SPEED) -> None:
+        self.code = MachineCode(work + _SHARED, {}, level)
         self._entry = self.code.function(_Entry)
         self.least = least
 

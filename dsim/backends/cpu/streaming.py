@@ -11,6 +11,7 @@ from functools import cache
 
 import numpy as np
 
+from dsim.backends.cpu import images
 from dsim.backends.cpu.shares import SharedWork
 from dsim.backends.llvm.parallel.streams import STREAM
 
@@ -83,4 +84,4 @@ def past_caches() -> SharedWork:
 @cache
 def through_caches() -> SharedWork:
     """Copies of contiguous memory with ordinary stores."""
-    return SharedWork(_COPIED, _LEAST)
+    return SharedWork(_COPIED, _LEAST, images.AS_IT_STANDS)

@@ -6,6 +6,7 @@ from functools import cache
 
 import numpy as np
 
+from dsim.backends.cpu import images
 from dsim.backends.cpu.shares import SharedWork
 
 _LEAST = 128 << 10  # bytes that a thread sets: less is done before another thread has begun
@@ -36,4 +37,4 @@ def zero(memory: np.ndarray, threads: int) -> None:
 
 @cache
 def _by_threads() -> SharedWork:
-    return SharedWork(_ZERO, _LEAST)
+    return SharedWork(_ZERO, _LEAST, images.AS_IT_STANDS)

@@ -1,4 +1,4 @@
-"""The memory of whole fields set to zero and copied, by as many threads as launches have.
+"""The memory of fields set to zero and copied, by as many threads as launches have.
 
 Each thread works on the part that it has in parallel tasks, too: so that part stays in its core's caches.
 """
@@ -27,3 +27,20 @@ def copy(to: np.ndarray, source: np.ndarray) -> None:
         np.copyto(to, source)
     else:
         streaming.copy(to, source, settings.current().threads)
+
+
+def copied(source: np.ndarray) -> np.ndarray:
+    """A new array with the numbers of `source`."""
+    if source.nbytes <= SMALL:
+        return np.array(source)
+    made = np.empty_like(source)
+    copy(made, source)
+    return made
+
+
+def put(memory: np.ndarray, part: tuple[slice | int, ...], values: np.ndarray) -> None:
+    """Copies `values` to a part of a memory."""
+    if values.nbytes <= SMALL:
+        memory[part] = values
+    else:
+        copy(memory[part], values)

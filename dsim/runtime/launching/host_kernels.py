@@ -21,6 +21,7 @@ from dsim.runtime.driver import pipeline
 from dsim.runtime.driver.programs import Program
 from dsim.runtime.fields.components import Component
 from dsim.runtime.fields.fields import Field, youngest
+from dsim.runtime.fields.whole_memory import put
 from dsim.runtime.launching.access_regions import Reach
 from dsim.runtime.launching.forms import Form
 from dsim.runtime.state.once import kept, once
@@ -217,7 +218,7 @@ class Stow(HostForm):
     def __init__(self, field: Field, source: Field) -> None:
         def numpy(slot: int, *ends: int) -> None:
             region = _region(ends)
-            field.require_memory()[(slot, *region)] = source.require_memory()[region]
+            put(field.require_memory(), (slot, *region), source.require_memory()[region])
 
         super().__init__(field, (source,), numpy)
 
@@ -238,7 +239,7 @@ class Unstow(HostForm):
     def __init__(self, field: Field, source: Field) -> None:
         def numpy(slot: int, *ends: int) -> None:
             region = _region(ends)
-            field.require_memory()[region] = source.require_memory()[(slot, *region)]
+            put(field.require_memory(), region, source.require_memory()[(slot, *region)])
 
         super().__init__(field, (source,), numpy)
 

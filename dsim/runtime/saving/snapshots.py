@@ -18,6 +18,7 @@ import numpy as np
 from dsim.diagnostics import Span
 from dsim.records import record
 from dsim.runtime.fields.fields import Field
+from dsim.runtime.fields.whole_memory import copied, put
 from dsim.runtime.launching import host_kernels
 from dsim.runtime.launching.contexts import Context
 from dsim.runtime.launching.forms import Form
@@ -105,7 +106,7 @@ class SnapshotStore:
         if isinstance(values, ValuesOnDisk):
             values = values.read()
         if isinstance(values, np.ndarray):
-            field.require_memory()[_slices(box)] = values
+            put(field.require_memory(), _slices(box), values)
         else:
             block, slot = values
             self._context.pass_on(host_kernels.form(host_kernels.Unstow, field, block), _numbers(slot, box))
@@ -123,7 +124,7 @@ class SnapshotStore:
     def take(self, field: Field, box: Box) -> Any:
         """The present values of a region, which `restore` takes."""
         if not self.inside:
-            return np.array(field.require_memory()[_slices(box)])
+            return copied(field.require_memory()[_slices(box)])
         idle = self._idle.get(field)
         block, slot = idle.pop() if idle else self._block(field).take()
         self._context.snapshot(host_kernels.form(host_kernels.Stow, block, field), _numbers(slot, box))

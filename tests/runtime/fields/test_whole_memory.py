@@ -5,7 +5,7 @@ import pytest
 
 import dsim as ds
 from dsim.backends.cpu import streaming, zeroing
-from dsim.runtime.fields.whole_memory import copy, zero
+from dsim.runtime.fields.whole_memory import copied, copy, put, zero
 
 
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "i1", "u8", "?"])
@@ -63,3 +63,22 @@ def test_copies_by_as_many_threads_as_launches_have(monkeypatch):
         ds.init(cpu_max_num_threads=threads)
         copy(np.ones(100_000), np.ones(100_000))
     assert asked == [0, 3, 1]
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("shape", [(), (0,), (7,), (3, 40_000), (600, 1_000)])
+def test_copied(shape, order):
+    source = np.asarray(np.random.default_rng(0).normal(size=shape), order=order)
+    made = copied(source)
+    assert np.array_equal(made, source)
+    assert made.dtype == source.dtype
+    assert not np.shares_memory(made, source) or made.size == 0
+
+
+@pytest.mark.parametrize("part", [np.s_[:, :], np.s_[100:200, :], np.s_[:, 100:200], np.s_[7:9, 3:5]])
+def test_put(part):
+    memory, values = np.zeros((300, 400)), np.random.default_rng(0).normal(size=(300, 400))[part]
+    put(memory, part, values)
+    assert np.array_equal(memory[part], values)
+    memory[part] = 0
+    assert not memory.any()
