@@ -113,12 +113,18 @@ def test_a_handler_that_raises_while_members_start(monkeypatch):
 
 
 def test_members_leave_signals_to_pythons_threads():
-    before = set(Path("/proc/self/task").iterdir())
     meeting = threading.Barrier(3, timeout=60)
+    met: set[int] = set()
+
+    def meet(number: int) -> None:
+        met.add(threading.get_native_id())
+        meeting.wait()
+
     with a_team(3) as team:
-        run(team, 3, lambda number: meeting.wait())
-        made = set(Path("/proc/self/task").iterdir()) - before
-        blocked = [re.search(r"SigBlk:\s*(\w+)", (t / "status").read_text()) for t in made]
+        run(team, 3, meet)
+        made = met - {threading.get_native_id()}
+        statuses = [Path(f"/proc/self/task/{n}/status").read_text() for n in made]
+        blocked = [re.search(r"SigBlk:\s*(\w+)", status) for status in statuses]
     assert len(made) == 2
     for found in blocked:
         assert int(found[1], 16) >> 1 & 1  # SIGINT
