@@ -67,6 +67,7 @@ class CompiledKernel:
     written: frozenset[MemoryKey] = field(init=False)
     dtypes: dict[MemoryKey, np.dtype] = field(init=False)
     _variants: dict[bool, Variant] = field(init=False, default_factory=dict)
+    _copied: dict[MemoryKey, TripReach | None] = field(init=False, default_factory=dict)
     _begun: tuple[Emitted, Future[bytes] | None] | None = field(init=False, default=None)
     _level: int = field(init=False)
 
@@ -118,7 +119,9 @@ class CompiledKernel:
     def copied(self, key: MemoryKey) -> TripReach | None:
         """What a loop of it touches of the memory `key`, if copies can be fused into the loop."""
         with COMPILING, uninterrupted():
-            return emit.copied(self.kernel, _TARGET, self._wishes(False), self.facts, key)
+            if key not in self._copied:
+                self._copied[key] = emit.copied(self.kernel, _TARGET, self._wishes(False), self.facts, key)
+            return self._copied[key]
 
     def _compile(self, checked: bool) -> Variant:
         builtin_calls.begin()

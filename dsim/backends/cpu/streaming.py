@@ -72,7 +72,8 @@ def copy(to: np.ndarray, source: np.ndarray, threads: int) -> None:
 
 
 def _alike(to: np.ndarray, source: np.ndarray) -> bool:
-    return to.flags.c_contiguous and source.flags.c_contiguous and to.dtype == source.dtype
+    contiguous = to.flags.c_contiguous and source.flags.c_contiguous
+    return contiguous and to.flags.writeable and to.dtype == source.dtype
 
 
 @cache

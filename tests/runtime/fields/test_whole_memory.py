@@ -82,3 +82,11 @@ def test_put(part):
     assert np.array_equal(memory[part], values)
     memory[part] = 0
     assert not memory.any()
+
+
+def test_memory_that_may_not_be_written_is_not():
+    to = np.zeros(100_000)
+    to.flags.writeable = False
+    with pytest.raises(ValueError, match="read-only"):
+        copy(to, np.ones(100_000))
+    assert not to.any()
