@@ -1,8 +1,8 @@
 """What the gradients after each step cost: ``python -m tests.bench.sweeps``.
 
 Programs that change their state in place keep no history of its adjoint: `Tape.gradients` copies one in a
-sweep. Times are of a sweep with `out=`, in backward passes of the same tape, by turns. Beside them stands
-what rows cost alone: one array copied to each, one after the other.
+sweep. Times are of a sweep into an earlier result, in backward passes of the same tape, by turns. Beside
+them stands what rows cost alone: one array copied to each, one after the other.
 """
 
 from __future__ import annotations
@@ -253,7 +253,7 @@ def costs(p: Stepped) -> Costs:
 
 
 def _sweep(tape: Any, state: Any, every: int) -> tuple[np.ndarray, Callable[[], object]]:
-    out = np.empty_like(tape.gradients(state, every=every).values)
+    out = tape.gradients(state, every=every).values
     return out, lambda: tape.gradients(state, every=every, out=out)
 
 

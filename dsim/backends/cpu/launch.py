@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import itertools
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
@@ -37,6 +36,8 @@ class Launcher:
     launch : callable
         Launches with the arguments that it is given, and returns what the kernel returns, as Python numbers.
         It raises the first `Fault`; everything else in the launch was executed. It keeps the buffers alive.
+    addresses : dict of MemoryKey to int
+        Where the buffers are.
     """
 
     def __init__(
@@ -51,7 +52,7 @@ class Launcher:
         self.buffers = [_fitting(m, buffers[m.key], compiled) for m in memories]
         starts = [a.__array_interface__["data"][0] for a in self.buffers]
         _apart(compiled, memories, self.buffers, starts)
-        self._addresses = {m.key: start for m, start in zip(memories, starts, strict=True)}
+        self.addresses = {m.key: start for m, start in zip(memories, starts, strict=True)}
         self._careful: Launch | None = None
         self.launch = self._fast()
 
@@ -73,11 +74,11 @@ class Launcher:
 
     def frame(self, variant: Variant) -> LaunchFrame:
         """A frame for launches of a variant on these buffers."""
-        return variant.frame(self._addresses, self.buffers)
+        return variant.frame(self.addresses, self.buffers)
 
     def _plain(self, checked: bool, bounds: Bounds | None = None) -> Launch:
         variant = self.compiled.variant(checked=checked)
-        return _launch(variant, self._addresses, self.buffers, self._moving, bounds, self._checked)
+        return _launch(variant, self.addresses, self.buffers, self._moving, bounds, self._checked)
 
 
 def roaming(
@@ -232,9 +233,12 @@ def _apart(
         for start, a, m in zip(addresses, arrays, memories, strict=True)
         if a.size
     )
-    for (_, end, written, name), (start, _, also, other) in itertools.pairwise(spans):
-        if start < end and (written or also):
-            raise ValueError(f"the buffers of memories {name} and {other} overlap")
+    ends = {False: (0, ""), True: (0, "")}  # how far those before go, of which none is written or each
+    for start, end, written, name in spans:
+        for also, (behind, other) in ends.items():
+            if start < behind and (written or also):
+                raise ValueError(f"the buffers of memories {other} and {name} overlap")
+        ends[written] = max(ends[written], (end, name))
 
 
 def _extent(a: np.ndarray) -> int:

@@ -4,7 +4,7 @@ The table has a row for each launch: the address of its entry, that of its frame
 arguments begin, how many there are, and the arguments. Launches of one kernel on the same buffers share a
 frame. Between launches the loop polls a stop flag, as launches themselves do. Some launches may be copies
 into the rows of an array (`row_copies.py`), or kernels with such copies fused in; each run of the table may
-find the rows at another address.
+find the rows at another address, and so may it find arrays that the table was told of.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 import ctypes
 import struct
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -167,9 +167,13 @@ class LaunchTable:
         Kernels bound to buffers, and the arguments of each launch; those of one launcher share a frame. For a
         copy into a row, where it begins: how many bytes behind the first row. Kernels with fused copies take
         such numbers behind their arguments.
+    moving : sequence of int
+        Addresses of buffers of which each run says where they are.
     """
 
-    def __init__(self, launches: Sequence[tuple[Launcher | RowCopies, tuple[Any, ...]]]) -> None:
+    def __init__(
+        self, launches: Sequence[tuple[Launcher | RowCopies, tuple[Any, ...]]], moving: Sequence[int] = ()
+    ) -> None:
         self._kernels: dict[tuple[Launcher, Variant], _Kernel] = {}
         self._copies: dict[RowCopies, _Copies] = {}
         self._rows: list[_Kernel | _Copies] = []
@@ -189,6 +193,7 @@ class LaunchTable:
         for kernel in self._kernels.values():
             at = kernel.variant.emitted.layout.rows
             self._rows_at += [(kernel.frame.slots, at)] if at else []
+        self._moving_at = list(self._places(moving))
         start = self._table.ctypes.data
         self._block[_ROWS], self._block[_END] = start, start + self._table.nbytes
         self._held = _Held(_Slots(self._block))
@@ -212,13 +217,27 @@ class LaunchTable:
             found = self._copies[copies] = _Copies(head, held)
         return found
 
-    def run(self, rows: int = 0) -> None:
+    def _places(self, moving: Sequence[int]) -> Iterator[tuple[Any, int, int]]:
+        """The slots that hold addresses of `moving` buffers, each with the number of the buffer."""
+        number = {address: n for n, address in enumerate(moving)}
+        for (launcher, variant), kernel in self._kernels.items():
+            for key, address in launcher.addresses.items():
+                if address in number:
+                    yield kernel.frame.slots, variant.emitted.layout.memories[key], number[address]
+        for copies in self._copies.values():
+            slots, at = copies.frame.slots, copies.frame.source
+            if slots[at] in number:
+                yield slots, at, number[slots[at]]
+
+    def run(self, rows: int = 0, places: Sequence[int] = ()) -> None:
         """Runs the launches.
 
         Parameters
         ----------
         rows : int
             The address of the first row of the array into which copies go.
+        places : sequence of int
+            The addresses of the moving buffers, whose memory the caller keeps alive.
 
         Raises
         ------
@@ -228,6 +247,8 @@ class LaunchTable:
         held, block = self._held, self._block
         for slots, at in self._rows_at:
             slots[at] = rows
+        for slots, at, number in self._moving_at:
+            slots[at] = places[number]
         block[frame.STOP] = block[frame.INTERRUPTS] = block[frame.STATUS] = 0
         block[frame.BEGAN], block[frame.BEGAN + 1] = divmod(time.time_ns(), 10**9)
         try:

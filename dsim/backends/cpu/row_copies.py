@@ -89,9 +89,12 @@ class RowCopies:
 
 
 class RowFrame:
-    """The frame of the copies in one table; in the slot number `rows` it has the address of the rows."""
+    """The frame of the copies in one table.
 
-    rows = _ROWS
+    In the slot number `rows` it has the address of the rows, and in `source` that of what is copied.
+    """
+
+    rows, source = _ROWS, _FROM
 
     def __init__(self, slots: ctypes.Array[ctypes.c_int64]) -> None:
         self.slots = slots

@@ -8,8 +8,10 @@ from __future__ import annotations
 import numpy as np
 
 from dsim.backends.cpu import streaming, zeroing
+from dsim.runtime.fields.aliases import address
 from dsim.runtime.state import settings
 
+LINE = 64  # bytes of a line of the caches, and of the widest vectors
 SMALL = 16 << 10  # bytes; for less NumPy takes no longer
 
 
@@ -27,6 +29,17 @@ def copy(to: np.ndarray, source: np.ndarray) -> None:
         np.copyto(to, source)
     else:
         streaming.copy(to, source, settings.current().threads)
+
+
+def aligned(raw: np.ndarray, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    """An array that begins with a cache line of `raw`, which has a line more bytes than it needs."""
+    start = -address(raw) % LINE
+    return raw[start : start + raw.nbytes - LINE].view(dtype).reshape(shape)
+
+
+def like(memory: np.ndarray) -> np.ndarray:
+    """New memory of this shape and type, aligned as that of fields; its numbers are any."""
+    return aligned(np.empty(memory.nbytes + LINE, np.uint8), memory.shape, memory.dtype)
 
 
 def copied(source: np.ndarray) -> np.ndarray:

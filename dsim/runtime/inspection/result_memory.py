@@ -12,6 +12,7 @@ import numpy as np
 
 from dsim.diagnostics import Diagnostic, GradientError
 from dsim.runtime.fields.fields import Field
+from dsim.runtime.fields.whole_memory import LINE, aligned
 from dsim.runtime.recording.record import TapeRecord
 
 _MEMINFO = Path("/proc/meminfo")
@@ -30,13 +31,13 @@ def room(tape: TapeRecord, field: Field, count: int) -> np.ndarray:
     shape, dtype = (count, *field.full_shape), np.dtype(field.dtype.numpy)
     size = count * int(np.prod(field.full_shape, dtype=object)) * dtype.itemsize
     kept = _let_go(tape) if size in _KEPT else None
-    if kept is not None and (kept.shape, kept.dtype) == (shape, dtype) and kept.flags.carray:
-        return kept
+    if kept is not None and kept.nbytes == size + LINE and kept.flags.carray:
+        return aligned(kept, shape, dtype)
     del kept  # before more is asked for
     free = _available()
     try:
         if free is None or size <= free:
-            return np.empty(shape, dtype)
+            return aligned(np.empty(size + LINE, np.uint8), shape, dtype)
     except (MemoryError, ValueError):
         pass
     message = (
@@ -50,18 +51,18 @@ def keep(tape: TapeRecord, values: np.ndarray) -> bool:
     """Lets the next result have this memory when nobody has it any more; says whether it is worth that."""
     if values.nbytes not in _KEPT:  # of less, the allocator of C keeps some itself
         return False
-    tape.result = values
+    tape.result = values.base  # `values` and each view of it refer to this
     return True
 
 
 def _let_go(tape: TapeRecord) -> np.ndarray | None:
-    """The memory of the last result if nobody has a part of it any more; the tape gives it away."""
+    """The bytes of the last result if nobody has a part of it any more; the tape gives them away."""
     held = [vars(tape).pop("result", None)]  # by one of the threads that ask at the same time
     return held[0] if _references(held) == _ALONE else None
 
 
 def _references(held: list[np.ndarray | None]) -> int:
-    """How many there are of the only array in a list: each view, buffer or tensor of it has one.
+    """How many there are of the only array in a list: each array, buffer or tensor on its bytes has one.
 
     Of None there are many.
     """

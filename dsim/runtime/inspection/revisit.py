@@ -16,7 +16,7 @@ import numpy as np
 
 from dsim.diagnostics import Diagnostic, GradientError
 from dsim.runtime.fields.fields import Field, kind_of
-from dsim.runtime.fields.whole_memory import copy, zero
+from dsim.runtime.fields.whole_memory import copy, like, zero
 from dsim.runtime.inspection.calls import Calls, RecordedCall
 from dsim.runtime.inspection.profiling import Profiler
 from dsim.runtime.launching.forms import Form
@@ -31,6 +31,7 @@ from dsim.runtime.state import turns
 from dsim.runtime.state.interruption import undisturbed
 from dsim.runtime.state.stack import opened
 from dsim.runtime.state.write_clock import LastRun
+from dsim.runtime.sweeping import private_gradients
 from dsim.runtime.sweeping.adjoint_rows import AdjointRows
 from dsim.runtime.sweeping.going_back import goes_back_again
 from dsim.runtime.sweeping.sweep import Observer, TapeSweep
@@ -47,7 +48,7 @@ def backward(tape: TapeRecord, seed: float) -> None:
         message = "the kernels of this tape use gradients as values, so it can run backwards only once"
         advice = "run the block again"
         raise GradientError(Diagnostic("not-differentiable", message, help=advice))
-    _check(tape)
+    _check(tape, sweep)
     replaces = sweep.reaches and tape.clears
     if replaces:
         bars = [bar for bar in sweep.plan.bars.values() if bar.touched]
@@ -139,36 +140,55 @@ def first_active(tape: TapeRecord, field: Field) -> int:
 
 
 @contextmanager
-def swept(
-    tape: TapeRecord,
-    observers: Sequence[Observer] = (),
-    to: int = 0,
-    rows: AdjointRows | None = None,
-    again: bool = False,
-) -> Iterator[SweepPlan | None]:
+def swept(tape: TapeRecord, observers: Sequence[Observer] = (), to: int = 0) -> Iterator[SweepPlan | None]:
     """The adjoints when the sweep has reached call number `to`; None if all are zero.
 
-    On its way it fills the `rows` of calls behind that one. After the block everything is restored, gradients
-    too; with `again`, the tape keeps the memory that they were put aside in: new memory takes the time of
-    several copies.
+    After the block everything is restored, gradients too.
     """
-    _check(tape)
-    sweep = TapeSweep(tape, 1.0, observers, rows)
+    sweep = TapeSweep(tape, 1.0, observers)
+    _check(tape, sweep)
     if not sweep.reaches:
         yield None
         return
+    with goes_back_again(tape), _put_aside(tape, sweep.plan, {}):
+        sweep.down(to)
+        yield sweep.plan
+
+
+def fill(tape: TapeRecord, rows: AdjointRows, again: bool) -> None:
+    """Fills `rows` by a sweep; no gradient changes.
+
+    With `again`, the tape keeps the memory that gradients were in: new memory takes the time of several
+    copies.
+    """
+    sweep = TapeSweep(tape, 1.0, (), rows)
+    _check(tape, sweep)
+    if not sweep.reaches:
+        rows.clear()
+        return
+    spare = tape.spare if again else {}
     with goes_back_again(tape):
-        plan = sweep.plan
-        spare = tape.spare if again else {}
-        kept = [(f, _values(f, spare), turns.whose(f.touched)) for f in _gradients(plan)]
-        put_back = [partial(_put_back, tape, *gradient) for gradient in kept]
-        try:
-            _zero(tape, plan)
-            sweep.down(to)
-            yield plan
-        finally:
-            undisturbed(put_back)
-            spare.update((f, values) for f, values, _ in kept if values is not None)
+        known = sweep.known(rows.to)
+        if known is not None and known.moving:
+            seeds = [sweep.plan.bars[output] for output in tape.outputs]
+            private_gradients.run(known, seeds, rows.address, spare)
+            return
+        with _put_aside(tape, sweep.plan, spare):
+            sweep.down_by(known, rows.to)
+            rows.take(sweep.plan)
+
+
+@contextmanager
+def _put_aside(tape: TapeRecord, plan: SweepPlan, spare: dict[Field, np.ndarray]) -> Iterator[None]:
+    """Makes the gradients of a sweep 0, and afterwards what they were; `spare` gives and takes memory."""
+    kept = [(f, _values(f, spare), turns.whose(f.touched)) for f in _gradients(plan)]
+    put_back = [partial(_put_back, tape, *gradient) for gradient in kept]
+    try:
+        _zero(tape, plan)
+        yield
+    finally:
+        undisturbed(put_back)
+        spare.update((f, values) for f, values, _ in kept if values is not None)
 
 
 def _put_back(tape: TapeRecord, gradient: Field, values: np.ndarray | None, touched: int) -> None:
@@ -195,7 +215,7 @@ def _values(field: Field, spare: dict[Field, np.ndarray]) -> np.ndarray | None:
     memory = field.require_memory()
     kept = spare.pop(field, None)  # not to be shared with a sweep of another thread
     if kept is None:
-        kept = np.empty(memory.shape, memory.dtype)
+        kept = like(memory)
     copy(kept, memory)
     return kept
 
@@ -210,7 +230,7 @@ def _zero(tape: TapeRecord, plan: SweepPlan) -> None:
 # -- checks
 
 
-def _check(tape: TapeRecord) -> None:
+def _check(tape: TapeRecord, sweep: TapeSweep) -> None:
     """Refuses a sweep that would compute another gradient than that of the block."""
     tape.loss.require()  # or it was dropped since
     problem = _problem(tape)
@@ -222,7 +242,7 @@ def _check(tape: TapeRecord) -> None:
     if lost is not None:
         message = f"{lost.quoted} was restored after the tape's block, and its values there are needed"
         raise GradientError(Diagnostic("overwritten", message, help="run the block again"))
-    found = write_history.since(tape.ended, _needed(tape), _adjoints(tape))
+    found = write_history.since(tape.ended, _needed(tape), _adjoints(tape, sweep.plan.label))
     if found is not None:
         raise GradientError(_changed(tape, *found))
 
@@ -259,9 +279,8 @@ def _needed(tape: TapeRecord) -> Iterator[Field]:
             yield from entry.fields()
 
 
-def _adjoints(tape: TapeRecord) -> frozenset[Form]:
+def _adjoints(tape: TapeRecord, label: str) -> frozenset[Form]:
     """The adjoints, which may write values again that the primal wrote, and take them back."""
-    label = TapeSweep(tape).plan.label
     distinct = tape.distinct_adjoints()
     other = (a.primal.adjoint(a.active, label, a.entry) for a in distinct if a.label != label)
     return frozenset(a.form for a in (*distinct, *other))

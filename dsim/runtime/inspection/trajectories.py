@@ -14,7 +14,7 @@ from dsim.runtime.fields.fields import Field, kind_of
 from dsim.runtime.fields.holders import holder
 from dsim.runtime.inspection.calls import Calls, RecordedCall
 from dsim.runtime.inspection.result_memory import keep, room
-from dsim.runtime.inspection.revisit import check_field, first_active, number_of, swept
+from dsim.runtime.inspection.revisit import check_field, fill, first_active, number_of
 from dsim.runtime.recording.record import TapeRecord
 from dsim.runtime.sweeping.adjoint_rows import AdjointRows
 
@@ -77,17 +77,9 @@ def gradients(
     else:
         after = _after(tape, every, after)
         numbers, places = np.array(after), [calls.starts[n + 1] for n in after]
-    _refuse_inactive(tape, calls, field, places)
+    _refuse_inactive(tape, calls, field, min(places))
     values = room(tape, field, len(places)) if out is None else _checked(field, len(places), out)
-    rows = AdjointRows(field, places, values)
-    again = out is not None or keep(tape, values)
-    with swept(tape, (), min(places), rows, again) as plan:
-        if plan is None:
-            values[...] = 0
-        else:
-            rows.take(min(places) - 1, plan)
-    if out is None:  # a weak reference to this view ends when its user lets it go; the tape keeps the memory
-        values = values.view()
+    fill(tape, AdjointRows(field, places, values), again=out is not None or keep(tape, values))
     return GradientTrajectory(field.quoted, numbers, values, len(calls))
 
 
@@ -120,11 +112,11 @@ def _after(tape: TapeRecord, every: int | None, after: Any) -> Sequence[int]:
     return numbers
 
 
-def _refuse_inactive(tape: TapeRecord, calls: Calls, field: Field, places: Sequence[int]) -> None:
+def _refuse_inactive(tape: TapeRecord, calls: Calls, field: Field, place: int) -> None:
     first = first_active(tape, field)
-    if min(places) >= first:
+    if place >= first:
         return
-    message = f"{field.quoted} has no gradient after call {calls.holding(min(places) - 1)}"
+    message = f"{field.quoted} has no gradient after call {calls.holding(place - 1)}"
     if first > len(tape.entries):
         advice = "declare it with `needs_grad=True`: no call computes it from a field with a gradient"
     else:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
-from itertools import groupby
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from dsim.backends.cpu.launch import Launcher
 from dsim.backends.cpu.replay import LaunchesFailed, LaunchTable
 from dsim.backends.cpu.row_copies import RowCopies
 from dsim.runtime.driver import pipeline
+from dsim.runtime.fields.aliases import address
+from dsim.runtime.fields.fields import Field
 from dsim.runtime.launching.faults import raised
 from dsim.runtime.launching.forms import Form
 from dsim.runtime.state import interruption, turns
@@ -39,18 +43,28 @@ class NativeReplay:
     ----------
     launches : sequence of (Form, CopyingForm or RowCopies, tuple)
         What is launched, and copies into the rows of an array, fused in or in between.
+    derivatives : iterable of Field
+        All gradients with which the launches work.
 
     Attributes
     ----------
     launches : sequence of (Form, CopyingForm or RowCopies, tuple)
         The same.
+    moving : tuple of Field
+        The same gradients, if the launches can work on other memory in their place; else none.
     """
 
-    def __init__(self, launches: Launches) -> None:
+    def __init__(self, launches: Launches, derivatives: Iterable[Field] = ()) -> None:
         self.launches = launches
-        self._parts = [_Part(native, list(part)) for native, part in _parts(launches)]
+        parts = list(_parts(launches))
         self._forms = tuple({f: None for one, _ in launches if (f := _form(one)) is not None})
         self._marks = tuple({f for form in self._forms for f in form.marks})
+        moving = tuple(derivatives)
+        native = all(launchers is not None for launchers, _ in parts)
+        self.moving = moving if native and _can_move(moving, self._forms, self._marks) else ()
+        self._changing = tuple(f for f in self._forms if not set(f.written).issubset(self.moving))
+        starts = [address(f.require_memory()) for f in self.moving]
+        self._parts = [_Part(launchers, part, starts) for launchers, part in parts]
 
     def run(self, rows: int = 0) -> None:
         """Runs them; a launch that fails raises what it would raise on its own, and ends it.
@@ -59,22 +73,32 @@ class NativeReplay:
         """
         for f in self._marks:
             f.touched = turns.current()
-        for form in self._forms:
+        self._run(self._forms, rows, [address(f.require_memory()) for f in self.moving])
+
+    def run_on(self, memory: Sequence[np.ndarray], rows: int) -> None:
+        """The same on these arrays in place of those of the `moving` fields, which keep their numbers."""
+        self._run(self._changing, rows, list(map(address, memory)))
+
+    def _run(self, changing: Iterable[Form], rows: int, places: Sequence[int]) -> None:
+        for form in changing:
             form.last.moment = CLOCK.now
         for part in self._parts:
             interruption.poll()
-            part.run(rows)
+            part.run(rows, places)
 
 
 class _Part:
     """Successive launches, all of which machine code runs alone, or none."""
 
-    def __init__(self, launchers: Launchers | None, launches: list[tuple[Launched, Args]]) -> None:
+    def __init__(
+        self, launchers: Launchers | None, launches: list[tuple[Launched, Args]], moving: Sequence[int]
+    ) -> None:
         self._launchers = launchers
         self._launches = launches
+        self._moving = moving
         self._idle: list[LaunchTable] = []
 
-    def run(self, rows: int) -> None:
+    def run(self, rows: int, places: Sequence[int]) -> None:
         if self._launchers is None:
             for form, args in self._launches:
                 assert isinstance(form, Form)
@@ -83,9 +107,10 @@ class _Part:
         try:
             table = self._idle.pop()
         except IndexError:
-            table = LaunchTable([(self._launchers[one], args) for one, args in self._launches])
+            launches = [(self._launchers[one], args) for one, args in self._launches]
+            table = LaunchTable(launches, self._moving)
         try:
-            table.run(rows)
+            table.run(rows, places)
         except LaunchesFailed as failed:
             error = failed.error
             if isinstance(error, pipeline.FAULTS):
@@ -99,8 +124,19 @@ class _Part:
 def _parts(launches: Launches) -> Iterable[tuple[Launchers | None, list[tuple[Launched, Args]]]]:
     launchers = {one: _launcher(one) for one in dict.fromkeys(one for one, _ in launches)}
     known = {one: found for one, found in launchers.items() if found is not None}
-    for native, part in groupby(launches, lambda launch: launch[0] in known):
+    for native, part in itertools.groupby(launches, lambda launch: launch[0] in known):
         yield (known if native else None), list(part)
+
+
+def _can_move(moving: Sequence[Field], forms: Iterable[Form], marks: Iterable[Field]) -> bool:
+    """Whether these are all derivatives that `forms` write, each in memory that is nothing else's."""
+    arrays = [f.require_memory() for f in moving]
+    if not set(marks).issubset(moving) or not all(a.size and a.flags.c_contiguous for a in arrays):
+        return False
+    touched = {form.field(m.key) for form in forms for m in form.kernel.memories}
+    others = [f.buffer for f in touched.difference(moving) if f.buffer is not None]
+    pairs = itertools.chain(itertools.combinations(arrays, 2), itertools.product(arrays, others))
+    return not any(itertools.starmap(np.may_share_memory, pairs))
 
 
 def _form(one: Launched) -> Form | None:

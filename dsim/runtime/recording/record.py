@@ -63,11 +63,11 @@ class TapeRecord(Context):
     loops : tuple of Steps
         The entries that are loops with checkpoints.
     spare : dict of Field to ndarray
-        Memory in which sweeps with a large result put gradients aside.
+        Memory of gradients in which sweeps with a large result work, or put others aside.
     starts : sequence of int
         Where calls begin among the entries, once somebody asked when the block had ended.
     result : ndarray or None
-        The last large result, whose memory serves again when the user has let it go.
+        The bytes of the last large result, which serve again when the user has let it go.
     """
 
     # Defaults stand in the class: Python makes an object with more than 30 attributes of its own slowly.

@@ -19,6 +19,9 @@ from dsim.runtime.sweeping.sweep_plan import SweepPlan
 _MANY = 1 << 16
 
 
+RowLaunch = tuple[RowCopies, tuple[int]]  # and the byte at which the row begins
+
+
 class Copies(NamedTuple):
     """What machine code copies in a sweep, whatever the address of the rows.
 
@@ -26,18 +29,20 @@ class Copies(NamedTuple):
     ----------
     bar : Field
         The adjoint.
+    places : tuple of int
+        After how many entries each row has the adjoint: copied before the backward pass of the entry before.
     to : int
-        The entry with which the sweep ends.
-    entries : tuple of int
-        For each row the entry before whose backward pass the adjoint is copied to it; those before `to` are
-        none of the sweep's.
+        The least of them, where the sweep ends.
+    bars : tuple of Field
+        All adjoints of the sweep.
     work : SharedWork or None
         What copies a row by all threads; None where the calling thread does so alone.
     """
 
     bar: Field
+    places: tuple[int, ...]
     to: int
-    entries: tuple[int, ...]
+    bars: tuple[Field, ...]
     work: SharedWork | None
 
     @property
@@ -45,13 +50,13 @@ class Copies(NamedTuple):
         """Whether the rows are too large for the caches."""
         return self.work is past_caches()
 
-    def by_entry(self) -> Mapping[int, list[tuple[RowCopies, tuple[int]]]]:
+    def by_entry(self) -> Mapping[int, list[RowLaunch]]:
         """The copies before the backward pass of each entry, as launches."""
         memory = self.bar.require_memory()
         copies = RowCopies(memory, self.work)
-        found: dict[int, list[tuple[RowCopies, tuple[int]]]] = {}
-        for row, entry in enumerate(self.entries):
-            found.setdefault(entry, []).append((copies, (row * memory.nbytes,)))
+        found: dict[int, list[RowLaunch]] = {}
+        for row, place in enumerate(self.places):
+            found.setdefault(place - 1, []).append((copies, (row * memory.nbytes,)))
         return found
 
 
@@ -66,6 +71,11 @@ class AdjointRows:
         After how many entries each row has the adjoint.
     values : ndarray
         The rows.
+
+    Attributes
+    ----------
+    to : int
+        The least of the places: to which entry a sweep has to go.
     """
 
     looks_inside = False
@@ -73,7 +83,8 @@ class AdjointRows:
     def __init__(self, field: Field, places: Iterable[int], values: np.ndarray) -> None:
         self._field = field
         self._values = values
-        self._entries = tuple([place - 1 for place in places])
+        self._places = tuple(places)
+        self.to = min(self._places)
         self._shared = values[:1].nbytes >= _MANY
         self._streams = self._shared and values.nbytes > LARGE
 
@@ -81,8 +92,8 @@ class AdjointRows:
     def _rows(self) -> dict[int, list[int]]:
         """The rows by entry, for a sweep that Python observes: one in machine code asks for none of them."""
         found: dict[int, list[int]] = {}
-        for row, entry in enumerate(self._entries):
-            found.setdefault(entry, []).append(row)
+        for row, place in enumerate(self._places):
+            found.setdefault(place - 1, []).append(row)
         return found
 
     def entering(self, number: int, entry: Entry, plan: SweepPlan) -> None:
@@ -94,9 +105,13 @@ class AdjointRows:
     def leaving(self, number: int, entry: Entry, plan: SweepPlan) -> None:
         """After it, nothing: the next entry follows, or the sweep ends."""
 
-    def take(self, number: int, plan: SweepPlan) -> None:
-        """Copies the adjoint with respect to the values after the entry `number`, where the sweep ended."""
-        self._copy([row for row, entry in enumerate(self._entries) if entry == number], plan)
+    def clear(self) -> None:
+        """Sets all rows to 0: no sweep reaches the field."""
+        self._values[...] = 0
+
+    def take(self, plan: SweepPlan) -> None:
+        """Copies the adjoint where the sweep ended."""
+        self._copy(self._rows[self.to - 1], plan)
 
     def _copy(self, rows: Iterable[int], plan: SweepPlan) -> None:
         bar = plan.bars.get(self._field)
@@ -112,12 +127,14 @@ class AdjointRows:
         """Where the first row is."""
         return self._values.ctypes.data
 
-    def copies(self, to: int, plan: SweepPlan) -> Copies | None:
-        """What machine code can copy in a sweep down to the entry `to`; None where NumPy has to."""
+    def copies(self, plan: SweepPlan) -> Copies | None:
+        """What machine code can copy in a sweep; None where NumPy has to."""
         bar = plan.bars.get(self._field)
         if bar is None:
             return None
         memory = bar.require_memory()
         plain = memory.flags.c_contiguous and self._values.flags.c_contiguous and memory.size > 0
+        if not plain:
+            return None
         work = past_caches() if self._streams else through_caches() if self._shared else None
-        return Copies(bar, to, self._entries, work) if plain else None
+        return Copies(bar, self._places, self.to, tuple(plan.bars.values()), work)

@@ -9,7 +9,7 @@ those after it run the table, where each adjoint costs some 20 ns beyond its wor
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import compress
 from operator import is_not
 from typing import Any, Protocol, cast
@@ -22,7 +22,7 @@ from dsim.runtime.launching.shadow_arrays import Mirror
 from dsim.runtime.recording.record import TapeRecord
 from dsim.runtime.state import interruption
 from dsim.runtime.state.once import make_room
-from dsim.runtime.sweeping.adjoint_rows import Copies
+from dsim.runtime.sweeping.adjoint_rows import Copies, RowLaunch
 from dsim.runtime.sweeping.fused_rows import fused
 
 Args = tuple[Any, ...]
@@ -116,11 +116,17 @@ class _Sweep:
         found = self._replays.get(copies)
         if found is None and (copies is None or self._is_asked_again(copies)):
             make_room(self._replays, _REPLAYS)
-            launches = list(_adjoints(self._calls, outputs, label, copies))
-            if copies is not None and copies.past_caches:
-                launches = fused(launches, copies.bar.require_memory())
-            found = self._replays[copies] = NativeReplay(launches)
+            found = self._replays[copies] = self._replay(outputs, label, copies)
         return found
+
+    def _replay(self, outputs: Sequence[Field], label: str, copies: Copies | None) -> NativeReplay:
+        rows = {} if copies is None else copies.by_entry()
+        launches = list(_adjoints(self._calls, outputs, label, rows, 0 if copies is None else copies.to))
+        if copies is None:
+            return NativeReplay(launches)
+        if copies.past_caches:
+            launches = fused(launches, copies.bar.require_memory())
+        return NativeReplay([*launches, *rows[copies.to - 1]], copies.bars)
 
     def _is_asked_again(self, copies: Copies) -> bool:
         """Whether the second, fourth, eighth … time: many choices in turn take each other's place."""
@@ -139,14 +145,13 @@ def _zeros(calls: Calls) -> Iterator[tuple[int, int, float]]:
 
 
 def _adjoints(
-    calls: Calls, outputs: Sequence[Field], label: str, copies: Copies | None
+    calls: Calls, outputs: Sequence[Field], label: str, rows: Mapping[int, Sequence[RowLaunch]], to: int
 ) -> Iterator[tuple[Form | RowCopies, Args]]:
     nonzero = set(outputs)
     forms: dict[
         AdjointForm, Form
     ] = {}  # what runs of those that compute anything: what is nonzero only grows
-    rows = {} if copies is None else copies.by_entry()
-    for number in range(len(calls) - 1, (0 if copies is None else copies.to) - 1, -1):
+    for number in range(len(calls) - 1, to - 1, -1):
         yield from rows.get(number, ())
         adjoint, args = calls[number].adjoint, calls[number].args
         form = forms.get(adjoint)

@@ -134,13 +134,16 @@ class TapeSweep:
 
         The fields are put back as they were at the end of the block.
         """
+        self.down_by(self.known(to), to)
+
+    def down_by(self, known: NativeReplay | None, to: int) -> None:
+        """The same, where `known` was asked for already."""
         plan, record = self.plan, self._record
         if len(self._adjoints) > 1:
             self._compile(plan.label)
         put_back = self._put_back() if record.snapshots.all or record.loops else ()
         try:
             self.seed(plan)
-            known = self._repeated(to, plan) if len(record.entries) >= SHORTEST else None
             if known is not None:
                 known.run(0 if self._rows is None else self._rows.address)
             else:
@@ -161,12 +164,18 @@ class TapeSweep:
             put_back.append(partial(_as_if, ran))
         return put_back
 
-    def _repeated(self, to: int, plan: SweepPlan) -> NativeReplay | None:
-        """All of the sweep as machine code, if it is known and Python need not look at the steps."""
-        if self._rows is None:
-            return None if to or self._observers else repeated(self._record, plan.label)
-        copies = self._rows.copies(to, plan) if len(self._observers) == 1 else None
-        return None if copies is None else repeated(self._record, plan.label, copies)
+    def known(self, to: int) -> NativeReplay | None:
+        """All of the sweep as machine code, if it is known and Python need not look at the steps.
+
+        To ask counts: the second time it is made.
+        """
+        record, plan, rows = self._record, self.plan, self._rows
+        if len(record.entries) < SHORTEST:
+            return None
+        if rows is None:
+            return None if to or self._observers else repeated(record, plan.label)
+        copies = rows.copies(plan) if len(self._observers) == 1 else None
+        return None if copies is None else repeated(record, plan.label, copies)
 
     def _compile(self, label: str) -> None:
         """Compiles what is missing of the adjoints that will run: the first one of a sweep, on all cores."""

@@ -199,6 +199,13 @@ def test_buffers_that_do_not_fit() -> None:
     both = np.zeros(6)
     with pytest.raises(ValueError, match="overlap"):
         compiled.bind({x.key: both[:4], y.key: both[2:]})
+    k = Building()
+    x, y, z = k.field("x", 9), k.field("y", 2), k.field("z", 2)
+    k.store(z, 0, k.load(x, 1) + k.load(y, 1))
+    long, three = np.zeros(9), compile_kernel(k.kernel())
+    with pytest.raises(ValueError, match="x and z overlap"):  # with another one that is read in between
+        three.bind({x.key: long, y.key: long[2:4], z.key: long[5:7]})
+    three.bind({x.key: long, y.key: long[2:4], z.key: np.zeros(2)})()
     frozen = np.zeros(4)
     frozen.flags.writeable = False
     with pytest.raises(ValueError, match="read-only"):

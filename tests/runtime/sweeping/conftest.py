@@ -11,9 +11,9 @@ def tables(monkeypatch):
     ran = []
     run = LaunchTable.run
 
-    def counted(self, *rows):
+    def counted(self, *where):
         ran.append(len(self._rows))
-        run(self, *rows)
+        run(self, *where)
 
     monkeypatch.setattr(LaunchTable, "run", counted)
     return ran

@@ -200,9 +200,9 @@ def test_choices_in_turn_do_not_build_a_table_each_time(monkeypatch):
     built = []
     made = LaunchTable.__init__
 
-    def counted(self, launches):
+    def counted(self, launches, *moving):
         built.append(len(launches))
-        made(self, launches)
+        made(self, launches, *moving)
 
     monkeypatch.setattr(LaunchTable, "__init__", counted)
     program = Oscillators()

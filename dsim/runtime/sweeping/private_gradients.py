@@ -1,0 +1,41 @@
+"""Gradients that one sweep has for itself, in place of those that a user sees: these keep their numbers.
+
+The machine code of a known sweep takes the addresses of gradients from its frames. So it works on other
+memory without another kernel, and nothing has to be put aside and back around it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+
+import numpy as np
+
+from dsim.runtime.fields.fields import Field
+from dsim.runtime.fields.whole_memory import like, zero
+from dsim.runtime.launching.native_replay import NativeReplay
+
+
+def run(known: NativeReplay, seeds: Container[Field], rows: int, spare: dict[Field, np.ndarray]) -> None:
+    """Runs a sweep that can move, from 1 as the gradients of outputs and 0 as all others.
+
+    Parameters
+    ----------
+    known : NativeReplay
+        The sweep.
+    seeds : container of Field
+        The gradients of outputs.
+    rows : int
+        The address of the first row.
+    spare : dict of Field to ndarray
+        Gives memory of earlier sweeps, and has this one's afterwards.
+    """
+    memory: list[np.ndarray] = []
+    for bar in known.moving:
+        private = spare.pop(bar, None)  # not to be shared with a sweep of another thread
+        memory.append(like(bar.require_memory()) if private is None else private)
+        if bar in seeds:
+            memory[-1].fill(1)
+        else:
+            zero(memory[-1])
+    known.run_on(memory, rows)
+    spare.update(zip(known.moving, memory, strict=True))
