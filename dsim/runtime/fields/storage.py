@@ -18,7 +18,7 @@ from dsim.diagnostics import Diagnostic, GradientError, LaunchError
 from dsim.ir.types import ScalarType
 from dsim.runtime.fields import holders
 from dsim.runtime.fields.overtaken import say_cleared
-from dsim.runtime.fields.whole_memory import LINE, aligned
+from dsim.runtime.fields.whole_memory import zeros
 from dsim.runtime.state import turns
 from dsim.runtime.state.pressure import PRESSURE
 from dsim.runtime.state.registry import Registry
@@ -292,13 +292,11 @@ COMPANIONS: Registry[Any] = Registry()
 
 
 def _zeros(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
-    """Zeros at an address aligned for vector instructions."""
-    size = math.prod(shape) * dtype.itemsize
     try:
-        raw = np.zeros(size + LINE, np.uint8)
+        return zeros(shape, dtype)
     except (MemoryError, ValueError, OverflowError):
+        size = math.prod(shape) * dtype.itemsize
         message = (
             f"a field of shape {shape} and type {dtype} needs {size / 2**30:.3g} GiB, which are not available"
         )
         raise LaunchError(Diagnostic("memory", message, help="make it smaller")) from None
-    return aligned(raw, shape, dtype)

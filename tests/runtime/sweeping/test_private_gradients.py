@@ -4,8 +4,11 @@ import numpy as np
 import pytest
 
 import dsim as ti
+from dsim.runtime.fields.aliases import address
+from dsim.runtime.fields.whole_memory import PAGE
 from dsim.runtime.launching.native_replay import NativeReplay
 from dsim.runtime.recording.record import TapeRecord
+from dsim.runtime.sweeping import private_gradients
 from tests.runtime.taping import same
 
 
@@ -126,6 +129,18 @@ def test_memory_serves_again_where_the_result_does(private):
         tape.gradients(program.x, out=out)
     addresses = [[m.ctypes.data for m in memory] for memory in private]
     assert addresses[-1] == addresses[-2] == addresses[-3]
+
+
+def test_few_begin_at_pages_and_halves_of_pages(private, monkeypatch):
+    program = Decay()
+    tape = program.tape(2)
+    places = [address(m) % PAGE for m in private[-1]]
+    assert set(places) == {0, PAGE // 2}
+    monkeypatch.setattr(private_gradients, "_FEW", 2)
+    found = tape.gradients(program.x, out=np.empty((13, 8)))
+    where = {address(m) % PAGE for m in private[-1]}
+    assert where == {address(g.require_memory()) % PAGE for g in program.gradients}
+    assert same(found, [tape.gradient(program.x, after=n) for n in range(13)])
 
 
 def test_a_tape_that_uses_gradients_as_values_is_still_right(private):
