@@ -17,8 +17,8 @@ from dsim.backends.locks import short_lock
 from dsim.diagnostics import Diagnostic, GradientError, LaunchError
 from dsim.ir.types import ScalarType
 from dsim.runtime.fields import holders
+from dsim.runtime.fields.memory_places import zeros
 from dsim.runtime.fields.overtaken import say_cleared
-from dsim.runtime.fields.whole_memory import zeros
 from dsim.runtime.state import turns
 from dsim.runtime.state.pressure import PRESSURE
 from dsim.runtime.state.registry import Registry

@@ -12,7 +12,7 @@ import numpy as np
 
 from dsim.diagnostics import Diagnostic, GradientError
 from dsim.runtime.fields.fields import Field
-from dsim.runtime.fields.whole_memory import LINE, aligned
+from dsim.runtime.fields.memory_places import LINE, aligned
 from dsim.runtime.recording.record import TapeRecord
 
 _MEMINFO = Path("/proc/meminfo")

@@ -16,7 +16,8 @@ import numpy as np
 
 from dsim.diagnostics import Diagnostic, GradientError
 from dsim.runtime.fields.fields import Field, kind_of
-from dsim.runtime.fields.whole_memory import copy, like, zero
+from dsim.runtime.fields.memory_places import like
+from dsim.runtime.fields.whole_memory import copy, zero
 from dsim.runtime.inspection.calls import Calls, RecordedCall
 from dsim.runtime.inspection.profiling import Profiler
 from dsim.runtime.launching.forms import Form

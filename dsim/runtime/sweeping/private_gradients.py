@@ -17,7 +17,8 @@ import numpy as np
 
 from dsim.runtime.fields.aliases import address
 from dsim.runtime.fields.fields import Field
-from dsim.runtime.fields.whole_memory import PAGE, like, zero
+from dsim.runtime.fields.memory_places import PAGE, like
+from dsim.runtime.fields.whole_memory import zero
 from dsim.runtime.launching.native_replay import NativeReplay
 
 _FEW = 8  # gradients: four at each place, half as many as a set holds lines

@@ -5,7 +5,7 @@ import pytest
 
 import dsim as ti
 from dsim.runtime.fields.aliases import address
-from dsim.runtime.fields.whole_memory import PAGE
+from dsim.runtime.fields.memory_places import PAGE
 from dsim.runtime.launching.native_replay import NativeReplay
 from dsim.runtime.recording.record import TapeRecord
 from dsim.runtime.sweeping import private_gradients
