@@ -17,6 +17,7 @@ from dsim.diagnostics.errors import (
     LaunchError,
     LaunchTypeError,
     NonFiniteError,
+    SelectionError,
     left,
     stopped,
 )
@@ -42,6 +43,7 @@ __all__ = [
     "LaunchTypeError",
     "Level",
     "NonFiniteError",
+    "SelectionError",
     "Source",
     "Span",
     "left",

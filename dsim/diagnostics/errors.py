@@ -132,6 +132,12 @@ class AccessRuleError(KernelAssertionError):
     """A kernel overwrites a value that a gradient needs."""
 
 
+class SelectionError(_CallError, KeyError):
+    """A result was asked for by what it is not for."""
+
+    __str__ = Exception.__str__  # a `KeyError` shows what it is of in quotes, as one line
+
+
 class NonFiniteError(_CallError, FloatingPointError):
     """A NaN or an infinity, under ``Tape(find_nan=True)``."""
 

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from dsim.diagnostics import Diagnostic, GradientError
+from dsim.diagnostics import Diagnostic, GradientError, SelectionError
+from dsim.diagnostics.frames import outermost
 from dsim.ir.types import from_numpy
 from dsim.runtime.fields.aliases import apart, own_place_each
 from dsim.runtime.fields.brought import has_mask
@@ -34,11 +35,16 @@ class ByField(Mapping[Any, Any]):
         self._leaves = tuple(leaves)
         self._values = {id(leaf): value for leaf, value in zip(leaves, values, strict=True)}
 
+    @outermost
     def __getitem__(self, leaf: Any) -> Any:
         try:
             return self._values[id(leaf)]
         except KeyError:
-            raise KeyError(leaf) from None
+            found = named(leaf) if isinstance(leaf, Leaf) else repr(leaf)
+            these = ", ".join(map(named, self._leaves))
+            message = f"there is no result for {found}: the results are for {these}"
+            advice = "ask by the field or array itself, as `gradient[x]`"
+            raise SelectionError(Diagnostic("argument", message, help=advice)) from None
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self._leaves)

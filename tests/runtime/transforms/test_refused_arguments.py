@@ -98,3 +98,19 @@ def test_a_direction_as_a_column():
     p = Program()
     found = ti.objective(p.run, wrt=p.x, loss=p.y).hessp(np.ones(3), np.ones((3, 1)))
     assert found.tolist() == [[2.0]] * 3
+
+
+def test_results_are_asked_for_by_what_they_belong_to():
+    x, k, other = (ti.field(ti.f64, shape=2, needs_grad=True, name=name) for name in ("x", "k", "other"))
+    out = ti.field(ti.f64, shape=(), name="out")
+
+    @ti.kernel
+    def product():
+        out[None] = x[0] * k[1]
+
+    found = ti.grad(product, wrt=[x, k], out=out)()
+    for wrong, word in [(1, "1"), ("x", "'x'"), (other, "`other`"), (np.zeros(3), "an array of shape")]:
+        with pytest.raises(KeyError, match=f"no result for {word}.*: the results are for `x`, `k`"):
+            found[wrong]
+    assert found.get(other) is None
+    assert other not in found
