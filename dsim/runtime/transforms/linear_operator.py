@@ -50,18 +50,21 @@ class Linearization(LinearOperator):
         """The product with a vector, a matrix, a number or an operator."""
         return super().dot(numbers(x, "a product") if isinstance(x, np.ndarray | list | tuple) else x)
 
+    @outermost
     def _matvec(self, x: Any) -> np.ndarray:
         x = numbers(x, "a product")
         if np.iscomplexobj(x):
             return self._matvec(np.real(x)) + 1j * self._matvec(np.imag(x))
         return self.out.joined(self._run.push(self.wrt.split(np.ravel(x))), self.dtype)
 
+    @outermost
     def _rmatvec(self, x: Any) -> np.ndarray:
         x = numbers(x, "a product")
         if np.iscomplexobj(x):
             return self._rmatvec(np.real(x)) + 1j * self._rmatvec(np.imag(x))
         return self.wrt.joined(self._run.pull(self.out.split(np.ravel(x))), self.dtype)
 
+    @outermost
     def _matmat(self, X: Any) -> np.ndarray:
         X = numbers(X, "a product")
         if np.iscomplexobj(X):
@@ -72,9 +75,11 @@ class Linearization(LinearOperator):
         found = self._run.push_all([np.moveaxis(a, -1, 0) for a in self.wrt.split(np.asarray(X))])
         return np.concatenate([a.reshape(count, -1).T for a in found]).astype(self.dtype, copy=False)
 
+    @outermost
     def _rmatmat(self, X: Any) -> np.ndarray:
         return _columns([self._rmatvec(x) for x in numbers(X, "a product").T], self.shape[1], self.dtype)
 
+    @outermost
     def dense(self) -> np.ndarray:
         """The whole matrix, by as many products as its shorter side has numbers."""
         rows, columns = self.shape

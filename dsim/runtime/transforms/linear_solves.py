@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy.linalg import LinAlgError, LinAlgWarning, lu_factor, lu_solve
 from scipy.sparse import csr_array
-from scipy.sparse.linalg import LinearOperator, bicgstab, cg, gmres, splu
+from scipy.sparse.linalg import LinearOperator, bicgstab, cg, gmres
 
 from dsim.diagnostics import Diagnostic, GradientError
+from dsim.runtime.transforms import factorised
 
 _DENSE = 400  # unknowns up to which "auto" factorises the dense matrix
 _RESTARTS = 10  # of GMRES in "auto", before the sparse matrix is factorised
@@ -32,11 +30,14 @@ class KnownEquations:
         Ones where it had entries.
     stalls : bool
         Whether GMRES has not converged.
+    probed : bool
+        Whether a method that does not factorise was asked for a direction that the Jacobian takes to 0.
     """
 
     def __init__(self) -> None:
         self.entries: csr_array | None = None
         self.stalls = False
+        self.probed = False
 
     def learn(self, matrix: csr_array) -> None:
         """Adds the entries of `matrix`, or forgets the others where these outnumber its own."""
@@ -68,7 +69,7 @@ class LinearEquations:
 
     def __init__(self, matrix: Any, solver: Any, name: str, known: KnownEquations) -> None:
         self._matrix, self._solver, self._name, self._known = matrix, solver, name, known
-        self._factors: Callable[[np.ndarray, bool], np.ndarray] | None = None
+        self._factors: factorised.Factors | None = None
 
     def solve(self, right: np.ndarray, transposed: bool) -> np.ndarray:
         """The solution for a right-hand side.
@@ -76,27 +77,53 @@ class LinearEquations:
         Raises
         ------
         GradientError
-            When there is none, or the solver does not find it.
+            When there is none, or several, or the solver does not find it.
         """
+        if not transposed:
+            self._require_one(right)
         if not right.any():
             return np.zeros_like(right)
         operator = self._matrix.H if transposed else self._matrix
-        size = np.linalg.norm(right)
+        units = self._units(right.size, transposed)
+        size = np.linalg.norm(units * right)
         right = right / size  # iterative methods stop at absolute tolerances, too
         found = self._solved(operator, right, transposed)
         residual = right - operator.matvec(found)
-        left, (enough, tolerance) = np.linalg.norm(residual), self._tolerances(right.size)
+        left, (enough, tolerance) = np.linalg.norm(units * residual), self._tolerances(right.size)
         for _ in range(_REFINEMENTS):
             if left <= enough or not np.isfinite(left):
                 break
             refined = found + left * self._solved(operator, residual / left, transposed)
             residual = right - operator.matvec(refined)
-            if not np.linalg.norm(residual) <= left / 2:
+            if not np.linalg.norm(units * residual) <= left / 2:
                 break
-            found, left = refined, np.linalg.norm(residual)
+            found, left = refined, np.linalg.norm(units * residual)
         if not left <= tolerance:
             raise _unsolved(self._name, self._solver, f"it left a relative residual of {left:.1e}")
         return size * found
+
+    def _require_one(self, right: np.ndarray) -> None:
+        """Refuses a Jacobian that takes a direction to 0.
+
+        The tangent of a solution has a right-hand side for which there often are solutions nevertheless, all
+        of which are no derivative. That of an adjoint has none, and is refused for that.
+        """
+        if self._factorises(right.size):
+            self._factorised(right.size)
+        elif right.any() and self._known.probed:
+            return
+        elif factorised.null_direction(
+            self._matrix, lambda b: self._solved(self._matrix, b, False), right.size
+        ):
+            raise _unsolved(self._name, self._solver, "it takes a direction of the unknowns to 0")
+        self._known.probed = True
+
+    def _units(self, size: int, transposed: bool) -> Any:
+        """By what residuals of the equations are multiplied, so that those of all units count."""
+        if not self._factorises(size):
+            return 1.0
+        factors = self._factorised(size)
+        return factors.columns if transposed else factors.rows
 
     def _tolerances(self, size: int) -> tuple[float, float]:
         """The residual of a solution that needs no refinement, and the largest one to accept.
@@ -125,10 +152,7 @@ class LinearEquations:
                 Diagnostic("argument", message, help="or pass a function of an operator and a vector")
             )
         if self._factorises(right.size):
-            if self._factors is None:
-                sparse = solver == "sparse" or (solver == "auto" and right.size > _DENSE)
-                self._factors = self._sparse() if sparse else self._dense()
-            return self._factors(right, transposed)
+            return self._factorised(right.size).solve(right, transposed)
         method = _ITERATIVE["gmres" if solver == "auto" else solver]
         tolerance = max(1e-12, 10 * float(np.finfo(self._matrix.dtype).eps))
         most = _RESTARTS if solver == "auto" else 10 * right.size
@@ -151,23 +175,27 @@ class LinearEquations:
         advice = "return the solution alone: the iterative methods of SciPy return a pair, `gmres(A, b)[0]`"
         raise GradientError(Diagnostic("argument", message, help=advice))
 
-    def _dense(self) -> Callable[[np.ndarray, bool], np.ndarray]:
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("error", LinAlgWarning)  # a diagonal element of 0
-                factors = lu_factor(self._matrix.dense().astype(np.float64))
-        except (LinAlgError, LinAlgWarning, ValueError) as wrong:
-            raise _unsolved(self._name, self._solver, str(wrong).rstrip(".")) from None
-        return lambda right, transposed: lu_solve(factors, right, trans=int(transposed))
+    def _factorised(self, size: int) -> factorised.Factors:
+        if self._factors is None:
+            sparse = self._solver == "sparse" or (self._solver == "auto" and size > _DENSE)
+            try:
+                factors = (
+                    self._sparse() if sparse else factorised.dense(self._matrix.dense().astype(np.float64))
+                )
+            except factorised.SingularError as wrong:
+                raise _unsolved(self._name, self._solver, str(wrong)) from None
+            if factors.reciprocal < np.finfo(self._matrix.dtype).eps:
+                why = f"a reciprocal condition number of {factors.reciprocal:.1e}"
+                raise _unsolved(
+                    self._name, self._solver, f"the Jacobian is singular but for rounding, with {why}"
+                )
+            self._factors = factors
+        return self._factors
 
-    def _sparse(self) -> Callable[[np.ndarray, bool], np.ndarray]:
+    def _sparse(self) -> factorised.Factors:
         matrix = self._matrix.sparse(self._known.for_shape(self._matrix.shape))
         self._known.learn(matrix)
-        try:
-            factors = splu(matrix.tocsc().astype(np.float64))
-        except RuntimeError as wrong:  # a singular matrix
-            raise _unsolved(self._name, self._solver, str(wrong).rstrip(".")) from None
-        return lambda right, transposed: factors.solve(right, "T" if transposed else "N")
+        return factorised.sparse(matrix.astype(np.float64))
 
 
 def _unsolved(name: str, solver: Any, why: str) -> GradientError:

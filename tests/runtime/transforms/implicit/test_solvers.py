@@ -7,7 +7,7 @@ import pytest
 from scipy.sparse.linalg import gmres, splu
 
 import dsim as ti
-from dsim.runtime.transforms import linear_solves
+from dsim.runtime.transforms import factorised, linear_solves
 from tests.runtime.transforms.solutions import numbers
 
 TRANSFORMS = {
@@ -101,7 +101,7 @@ def test_auto_factorises_the_sparse_matrix_where_gmres_does_not_converge(far, mo
         u.from_numpy(np.linalg.solve(matrix, k.to_numpy()))
 
     counts = Counter()
-    monkeypatch.setattr(linear_solves, "splu", lambda a: counts.update(["splu"]) or splu(a))
+    monkeypatch.setattr(factorised, "splu", lambda a: counts.update(["splu"]) or splu(a))
     counted = lambda *a, **named: counts.update(["gmres"]) or gmres(*a, **named)  # noqa: E731
     monkeypatch.setitem(linear_solves._ITERATIVE, "gmres", counted)
     k.fill(1.0)
