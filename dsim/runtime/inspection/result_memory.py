@@ -31,7 +31,7 @@ def room(tape: TapeRecord, field: Field, count: int) -> np.ndarray:
     shape, dtype = (count, *field.full_shape), np.dtype(field.dtype.numpy)
     size = count * int(np.prod(field.full_shape, dtype=object)) * dtype.itemsize
     kept = _let_go(tape) if size in _KEPT else None
-    if kept is not None and kept.nbytes == size + LINE and kept.flags.carray:
+    if kept is not None and _bytes(kept) == size + LINE:
         return aligned(kept, shape, dtype)
     del kept  # before more is asked for
     free = _available()
@@ -59,6 +59,12 @@ def _let_go(tape: TapeRecord) -> np.ndarray | None:
     """The bytes of the last result if nobody has a part of it any more; the tape gives them away."""
     held = [vars(tape).pop("result", None)]  # by one of the threads that ask at the same time
     return held[0] if _references(held) == _ALONE else None
+
+
+def _bytes(memory: np.ndarray) -> int:
+    """How many bytes it has to write to; 0 if somebody has made something else of it."""
+    plain = memory.dtype == np.uint8 and memory.ndim == 1 and memory.flags.carray
+    return memory.nbytes if plain else 0
 
 
 def _references(held: list[np.ndarray | None]) -> int:

@@ -52,8 +52,8 @@ class System(Protocol):
         """What the solving function computed beside the unknowns from what varies: without a derivative."""
         ...
 
-    def needed(self) -> Collection[Field]:
-        """The fields, beside the unknowns, whose values the residual needs."""
+    def needed(self, matters: Callable[[Field], bool]) -> Collection[Field]:
+        """The fields that matter of those, beside the unknowns, whose values the residual needs."""
         ...
 
     def refuse_missing(self, varies: Callable[[Field], bool]) -> None:

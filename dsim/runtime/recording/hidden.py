@@ -72,7 +72,7 @@ class HiddenResults(dict[Field, _Writer]):
             When they do.
         """
         if self:
-            self.refuse(system.needed())
+            self.refuse(system.needed(self.__contains__))
         lost = system.lost(varies)
         system.refuse_missing(lambda f: varies(f) or f in lost)
         self.discard(system.unknown)

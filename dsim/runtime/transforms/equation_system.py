@@ -9,7 +9,7 @@ around differentiate them by the same theorem, to any order.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from types import MappingProxyType
 from typing import Any
@@ -24,13 +24,12 @@ from dsim.runtime.fields.fields import Field, zeros_like
 from dsim.runtime.launching import host_kernels
 from dsim.runtime.launching.contexts import Args, System, dispatch
 from dsim.runtime.launching.forms import Form
-from dsim.runtime.operations.array_forms import FormSequence
 from dsim.runtime.recording.write_history import Trial
 from dsim.runtime.state.notices import warn
 from dsim.runtime.state.stack import opened, outside, set_aside
 from dsim.runtime.sweeping.sweep import TapeSweep
 from dsim.runtime.sweeping.sweep_plan import SweepPlan
-from dsim.runtime.transforms import field_copies
+from dsim.runtime.transforms import field_copies, residual_reads
 from dsim.runtime.transforms.input_recorder import InputRecorder
 from dsim.runtime.transforms.recorded_run import RecordedRun
 from dsim.runtime.transforms.run_recording import Run, RunRecording
@@ -146,36 +145,27 @@ class EquationSystem:
                 raise GradientError(Diagnostic("not-differentiable", message, caller(), help=advice))
         for _, inner in self._recorded().systems:
             inner.refuse_missing(varies)
-        for f in self.needed():
-            if f not in self.wrt and varies(f):
-                message = f"the residual of `{self.name}` reads {f.quoted}, which varies and is not in `wrt=`"
-                advice = f"add it: `wrt=[…, {f.name}]`, or use `ds.stop_grad` before"
-                raise GradientError(Diagnostic("missing-gradient", message, help=advice))
+        for f in self.needed(lambda f: f not in self.wrt and varies(f)):
+            message = f"the residual of `{self.name}` reads {f.quoted}, which varies and is not in `wrt=`"
+            advice = f"add it: `wrt=[…, {f.name}]`, or use `ds.stop_grad` before"
+            if f in self.beside:
+                message += f"; `{self.name}` writes to it"
+                advice = (
+                    f"keep what is read in a field that `{self.name}` does not write to, and add that to "
+                    f"`wrt=`; or compute all of {f.quoted} in the residual first"
+                )
+            raise GradientError(Diagnostic("missing-gradient", message, help=advice))
 
-    def needed(self) -> list[Field]:
-        """The fields of floats, beside the unknowns, that the residual reads before it writes to them."""
-        found: dict[Field, None] = {}
-        known = {*self.unknown}
-        for read, written in self._relevant():
-            found.update(dict.fromkeys(f for f in read if f.dtype.is_float and f not in known))
-            known.update(written)
-        return [*found]
-
-    def _relevant(self) -> Sequence[tuple[Collection[Field], Collection[Field]]]:
-        """What is read, and from it written, by that on which its result depends.
-
-        Those launches that only put back what was in fields do not belong to it.
-        """
-        needed, found = set(self.result), list[tuple[Collection[Field], Collection[Field]]]()
-        events = [part for event in self._recorded().events() for part in _parts(event)]
-        for event in reversed(events):
-            read, written = (
-                (event.loads.fields, event.written) if isinstance(event, Form) else (event.wrt, event.unknown)
-            )
-            if not needed.isdisjoint(written):
-                needed.update(read)
-                found.append((read, written))
-        return found[::-1]
+    def needed(self, matters: Callable[[Field], bool]) -> list[Field]:
+        """The fields that matter of those on whose numbers before it the residual depends."""
+        events = residual_reads.relevant(self._recorded().events(), self.result)
+        read = residual_reads.read_first(events, self.unknown)
+        found = [f for f in read if matters(f)]
+        unsure = [f for f in found if read[f]]
+        sure = set(found).difference(unsure)
+        if unsure and not sure:
+            sure.update(residual_reads.depended_on(self, unsure))
+        return [f for f in found if f in sure]
 
     # -- tangents
 
@@ -304,14 +294,6 @@ class EquationSystem:
             )
             advice = "iterate longer: the derivative is that of a solution"
             warn([Diagnostic("unsolved", message, help=advice)])
-
-
-def _parts(event: tuple[Form, Args] | Form | System) -> list[Form | System]:
-    """A launch as those that run one after the other: what one of them computes, later ones may read."""
-    form = event[0] if isinstance(event, tuple) else event
-    if isinstance(form, FormSequence):
-        return [inner for part in form.instead(frozenset()) for inner in _parts(part)]
-    return [form]
 
 
 def _push_inner(system: System, label: str, vary: set[Field]) -> None:

@@ -113,6 +113,13 @@ def test_an_array_that_became_read_only_is_not_written_to(grown):
     assert tape.gradients(x, every=2).values.tolist() == EXPECTED
 
 
+@pytest.mark.parametrize("change", [("dtype", np.float64), ("shape", (-1, 8))])
+def test_bytes_of_which_somebody_made_something_else_are_left_to_them(grown, change):
+    tape, x = grown
+    setattr(tape.gradients(x, every=2).values.base, *change)
+    assert tape.gradients(x, every=2).values.tolist() == EXPECTED
+
+
 def test_threads_share_no_result(grown):
     tape, x = grown
     tape.gradients(x, every=2)

@@ -1,4 +1,4 @@
-"""Where a Jacobian takes a direction to 0, solutions have no derivative: both modes and all solvers refuse."""
+"""Where a Jacobian takes a direction to 0, solutions have no derivative: all modes and solvers refuse."""
 
 import numpy as np
 import pytest
