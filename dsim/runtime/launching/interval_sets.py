@@ -43,6 +43,17 @@ def joined(a: Box, b: Box) -> Box | None:
     return around if first <= high and low <= last else None
 
 
+def include(boxes: list[Box], box: Box) -> None:
+    """Adds a box to others, as one box with each of them that it makes one with."""
+    for n, other in enumerate(boxes):
+        both = joined(other, box)
+        if both is not None:
+            del boxes[n]
+            include(boxes, both)
+            return
+    boxes.append(box)
+
+
 def minus(a: Box, b: Box) -> list[Box]:
     """The difference of `a` and `b`, as disjoint boxes."""
     if a == b:

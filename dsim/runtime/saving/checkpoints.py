@@ -11,7 +11,7 @@ from typing import Any
 
 from dsim.runtime.fields.fields import Field
 from dsim.runtime.launching.access_regions import Reach
-from dsim.runtime.launching.interval_sets import Box, hull, outside
+from dsim.runtime.launching.interval_sets import Box, hull, include, outside
 from dsim.runtime.saving.checkpoint_store import CheckpointStore
 from dsim.runtime.saving.snapshots import size_of
 
@@ -29,6 +29,11 @@ class Checkpoint:
         The number of the step before which it began.
     level : int
         See `schedules.online`.
+
+    Attributes
+    ----------
+    bytes : int
+        The size of the saved values.
     """
 
     def __init__(self, store: CheckpointStore, position: int, level: int) -> None:
@@ -38,6 +43,7 @@ class Checkpoint:
         self._saved: dict[Field, list[tuple[Box, Any]]] = {}
         self._covered: dict[Field, list[Box]] = {}
         self._seen: set[Reach] = set()
+        self.bytes = 0
 
     def note(self, writes: Reach, args: tuple[Any, ...]) -> None:
         """Saves what is about to be overwritten, if it is not saved."""
@@ -62,6 +68,7 @@ class Checkpoint:
         saved = self._saved.setdefault(field, [])
         for part in missing:
             saved.append((part, self._store.take(field, part)))
+            self.bytes += size_of(field, part)
 
     def cost(self, writes: Reach, args: tuple[Any, ...]) -> int:
         """About how many bytes `note` would save."""
@@ -77,8 +84,8 @@ class Checkpoint:
         """How many bytes are freed when `earlier` absorbs this one."""
         return self.bytes - sum(
             size_of(field, part)
-            for field, saved in self._saved.items()
-            for part in outside([box for box, _ in saved], earlier._covered.get(field, ()))
+            for field, covered in self._covered.items()
+            for part in outside(covered, earlier._covered.get(field, ()))
         )
 
     def restore(self) -> None:
@@ -91,31 +98,35 @@ class Checkpoint:
         """Takes over the values of the log that began after this one, where this one has none."""
         for field, saved in later._saved.items():
             known, covered = self._saved.setdefault(field, []), self._covered.setdefault(field, [])
-            before = tuple(covered)
-            for box, values in saved:
-                missing = outside([box], before)
-                if missing != [box]:
-                    kept = [(part, self._store.part(field, box, values, part)) for part in missing]
-                    self._store.free(field, box, values)
-                    known += kept
-                else:
-                    known.append((box, values))
-                covered += missing
-            _simplify(covered)
+            added = outside(later._covered[field], covered)
+            if added == later._covered[field]:
+                less, more = sorted((known, saved), key=len)  # in a row of steps one of them has many
+                more += less
+                self._saved[field] = more
+            else:
+                for box, values in saved:
+                    known += self._outside(field, box, values, covered)
+            self.bytes += sum(size_of(field, part) for part in added)
+            for part in added:
+                include(covered, part)
         self._seen |= later._seen
-        later._saved, later._covered, later._seen = {}, {}, set()
+        later._saved, later._covered, later._seen, later.bytes = {}, {}, set(), 0
+
+    def _outside(self, field: Field, box: Box, values: Any, covered: list[Box]) -> list[tuple[Box, Any]]:
+        """Saved values of what is not `covered`; the others are freed."""
+        missing = outside([box], covered)
+        if missing == [box]:
+            return [(box, values)]
+        kept = [(part, self._store.part(field, box, values, part)) for part in missing]
+        self._store.free(field, box, values)
+        return kept
 
     def clear(self) -> None:
         """Frees everything."""
         for field, saved in self._saved.items():
             for box, values in saved:
                 self._store.free(field, box, values)
-        self._saved, self._covered, self._seen = {}, {}, set()
-
-    @property
-    def bytes(self) -> int:
-        """The size of the saved values."""
-        return sum(size_of(field, box) for field, saved in self._saved.items() for box, _ in saved)
+        self._saved, self._covered, self._seen, self.bytes = {}, {}, set(), 0
 
     @property
     def regions(self) -> dict[Field, list[Box]]:
@@ -133,20 +144,3 @@ def _wider(covered: list[Box], box: Box, shape: tuple[int, ...]) -> Box:
         (max(0, 2 * low - high) if low < first else low, min(n, 2 * high - low) if high > last else high)
         for (low, high), (first, last), n in zip(around, known, shape, strict=True)
     )
-
-
-def _simplify(covered: list[Box]) -> None:
-    """Replaces many boxes by those of them that are not inside the others."""
-    if len(covered) > _MOST_BOXES:
-        left: list[Box] = []
-        for box in sorted(covered, key=_volume, reverse=True):
-            if outside([box], left):
-                left.append(box)
-        covered[:] = left
-
-
-def _volume(box: Box) -> int:
-    found = 1
-    for low, high in box:
-        found *= high - low
-    return found

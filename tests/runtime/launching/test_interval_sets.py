@@ -2,7 +2,16 @@
 
 import pytest
 
-from dsim.runtime.launching.interval_sets import distinct, element, hull, joined, meet, minus, outside
+from dsim.runtime.launching.interval_sets import (
+    distinct,
+    element,
+    hull,
+    include,
+    joined,
+    meet,
+    minus,
+    outside,
+)
 
 
 def test_boxes():
@@ -28,6 +37,19 @@ def test_boxes():
 def test_boxes_that_join_exactly(a, b, whole):
     assert joined(a, b) == whole
     assert joined(b, a) == whole
+
+
+def test_boxes_that_are_included_become_one():
+    boxes = []
+    for row in (4, 6, 5, 9, 8, 3):
+        include(boxes, ((row, row + 1), (0, 9)))
+    assert sorted(boxes) == [((3, 7), (0, 9)), ((8, 10), (0, 9))]
+    include(boxes, ((7, 8), (0, 9)))
+    assert boxes == [((3, 10), (0, 9))]
+    include(boxes, ((4, 5), (2, 3)))
+    assert boxes == [((3, 10), (0, 9))]
+    include(boxes, ((4, 5), (9, 12)))
+    assert len(boxes) == 2
 
 
 def test_what_is_left_of_a_box():

@@ -1,4 +1,4 @@
-"""A residual may compute in fields beside its own, and depends only on what it reads before it writes there."""
+"""A residual may compute in fields of its own; it depends on what it reads before it writes there."""
 
 import numpy as np
 import pytest
