@@ -21,7 +21,7 @@ from dsim.runtime.launching.forms import Form
 from dsim.runtime.recording.unreached import FORWARD, TAPE, Unreached
 from dsim.runtime.state import turns
 from dsim.runtime.state.notices import warn
-from dsim.runtime.state.stack import explain
+from dsim.runtime.state.stack import explain, opened
 from dsim.weak_mappings import WeakKeys
 
 _BLOCK: ContextVar[str] = ContextVar("dsim_block", default=TAPE)
@@ -121,6 +121,9 @@ class _Cleared:
         bar.cleared = 0  # once
         message = f"{bar.quoted} is 0 here: the tape has set all gradients to 0 on entry"
         advice = "use it after the tape, or pass `clear_gradients=False` to keep it"
+        if not opened():
+            message += ", and its block ended with an error"
+            advice = "run the block again, or pass `clear_gradients=False` to keep what there was"
         warn([Diagnostic("cleared", message, caller(), help=advice)])
 
     def told(self, bar: Field) -> None:

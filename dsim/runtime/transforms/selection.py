@@ -6,6 +6,7 @@ all numbers in order.
 
 from __future__ import annotations
 
+import copy
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -51,6 +52,14 @@ class ByField(Mapping[Any, Any]):
 
     def __len__(self) -> int:
         return len(self._leaves)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> ByField:
+        """The numbers are copied; the fields are whose they are."""
+        return ByField(self._leaves, copy.deepcopy([*self.values()], memo))
+
+    @outermost
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ByField, (self._leaves, [*self.values()])
 
     def __repr__(self) -> str:
         return "\n".join(f"{named(leaf)}: {self[leaf]}" for leaf in self._leaves)

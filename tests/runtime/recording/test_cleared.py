@@ -111,3 +111,14 @@ def test_what_another_thread_cleared_is_not_said_to_be_cleared_on_entry():
         with pytest.warns(ti.GradientWarning) as said:
             assert x.grad[None] == 0.0
     assert [w for w in said if "another thread" not in str(w.message)] == []
+
+
+def test_after_a_block_that_failed_it_says_so():
+    x, y, run = square()
+    with ti.ad.Tape(y):
+        run()
+    with pytest.raises(ZeroDivisionError), ti.ad.Tape(y):
+        raise ZeroDivisionError
+    with pytest.warns(ti.GradientWarning, match="on entry, and its block ended with an error") as heard:
+        x.grad.to_numpy()
+    assert "run the block again" in str(heard[0].message)

@@ -1,5 +1,8 @@
 """Arguments of transforms that cannot be: the error quotes the person's line, and says what to do."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 
@@ -112,5 +115,12 @@ def test_results_are_asked_for_by_what_they_belong_to():
     for wrong, word in [(1, "1"), ("x", "'x'"), (other, "`other`"), (np.zeros(3), "an array of shape")]:
         with pytest.raises(KeyError, match=f"no result for {word}.*: the results are for `x`, `k`"):
             found[wrong]
+    copied, kept = copy.deepcopy(found), found[x].copy()
+    found[x][:] = 7.0
+    assert [*copied] == [x, k]
+    assert (copied[x] == kept).all()
+    restored = pickle.loads(pickle.dumps(found))
+    assert repr(restored) == repr(found)
+    assert (next(iter(restored.values())) == 7.0).all()
     assert found.get(other) is None
     assert other not in found
