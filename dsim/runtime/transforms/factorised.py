@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import LinAlgError, LinAlgWarning, lu_factor, lu_solve
-from scipy.sparse import csr_array, diags_array
+from scipy.sparse import csr_array
 from scipy.sparse.linalg import splu
 
 _NOTHING = "all derivatives of the residual by the unknown are 0, as where no kernel computes it from that"
@@ -73,19 +73,28 @@ def dense(matrix: np.ndarray) -> Factors:
 
 def sparse(matrix: csr_array) -> Factors:
     """Factors of a sparse matrix; raises as `dense`."""
-    rows = _scales(abs(matrix).max(axis=1).toarray().ravel(), _ROW)
-    scaled = diags_array(rows) @ matrix
-    columns = _scales(abs(scaled).max(axis=0).toarray().ravel(), _COLUMN)
-    scaled = (scaled @ diags_array(columns)).tocsc()
+    count, column = len(matrix.indptr) - 1, matrix.indices
+    row = np.repeat(np.arange(count), np.diff(matrix.indptr))
+    rows = _scales(_largest(matrix.data, row, count), _ROW)
+    data = matrix.data * rows[row]
+    columns = _scales(_largest(data, column, count), _COLUMN)
+    data = data * columns[column]
     try:
-        factors = splu(scaled)
+        factors = splu(csr_array((data, column, matrix.indptr), shape=matrix.shape).tocsc())
     except RuntimeError as wrong:  # a singular matrix
         raise SingularError(str(wrong).rstrip(".")) from None
 
     def solve(right: np.ndarray, transposed: bool) -> np.ndarray:
         return factors.solve(right, "T" if transposed else "N")
 
-    return _unscaled(solve, rows, columns, abs(scaled).sum(axis=0).max())
+    return _unscaled(solve, rows, columns, np.bincount(column, np.abs(data)).max())
+
+
+def _largest(numbers: np.ndarray, group: np.ndarray, count: int) -> np.ndarray:
+    """The largest absolute value of each group."""
+    found = np.zeros(count)
+    np.maximum.at(found, group, np.abs(numbers))
+    return found
 
 
 def _scales(largest: np.ndarray, of: str) -> np.ndarray:

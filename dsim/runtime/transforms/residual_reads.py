@@ -20,7 +20,7 @@ from dsim.runtime.launching.forms import Form
 from dsim.runtime.launching.interval_sets import outside
 from dsim.runtime.operations.array_forms import FormSequence
 
-Event = tuple[Form, Args] | System
+Event = tuple[Form, Args | None] | System  # without arguments, where a part of a sequence makes its own
 _SAME = 1e-6  # of the largest number: sums of several threads come in any order
 
 
@@ -44,7 +44,7 @@ def relevant(events: Iterable[Event], result: Iterable[Field]) -> list[Event]:
 def _parts(event: Event) -> list[Event]:
     """A launch as those that run one after the other: what one of them computes, later ones may read."""
     if isinstance(event, tuple) and isinstance(event[0], FormSequence):
-        return [inner for part in event[0].instead(frozenset()) for inner in _parts((part, event[1]))]
+        return [inner for part in event[0].instead(frozenset()) for inner in _parts((part, None))]
     return [event]
 
 
@@ -77,7 +77,7 @@ def _loads(event: Event) -> Sequence[tuple[Field, Any]]:
     if not isinstance(event, tuple):
         return [(f, _whole(f)) for f in event.wrt]
     form, args = event
-    if type(form) is Form:
+    if type(form) is Form and args is not None:
         return form.loads.of(args)
     return [(f, _whole(f)) for f in form.loads.fields]
 

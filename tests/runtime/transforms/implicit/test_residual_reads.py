@@ -184,3 +184,36 @@ def test_looking_at_it_leaves_no_trace():
     ti.jvp(program.run, wrt=residual.k, out=program.y, tangents=np.ones(4))
     for f, before in zip((residual.u, residual.r, residual.k, program.y), kept, strict=True):
         np.testing.assert_array_equal(f.to_numpy(), before)
+
+
+def test_a_sum_that_nobody_resets_is_read_from_before():
+    k, u, r, y, total = numbers("kuryt")
+
+    @ti.kernel
+    def add():
+        total[None] += 0.01 * u[None]
+
+    @ti.kernel
+    def rest():
+        r[None] = u[None] - k[None] + 0.5 * total[None]
+
+    def residual():
+        add()
+        rest()
+
+    @ti.kernel
+    def follow():
+        u[None] = k[None]
+
+    def iterate():
+        residual()
+        follow()
+
+    @ti.kernel
+    def measure():
+        y[None] = u[None]
+
+    solve = ti.implicit(residual=(residual, r), unknown=u, wrt=[k])(iterate)
+    k[None] = 1.0
+    with pytest.raises(ti.GradientError, match="reads `t`, which varies and is not in `wrt=`"):
+        ti.grad(lambda: [solve(), measure()], wrt=k, out=y)()
