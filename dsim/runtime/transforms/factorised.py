@@ -73,6 +73,8 @@ def dense(matrix: np.ndarray) -> Factors:
 
 def sparse(matrix: csr_array) -> Factors:
     """Factors of a sparse matrix; raises as `dense`."""
+    if not np.isfinite(matrix.data).all():
+        raise SingularError("array must not contain infs or NaNs")
     count, column = len(matrix.indptr) - 1, matrix.indices
     row = np.repeat(np.arange(count), np.diff(matrix.indptr))
     rows = _scales(_largest(matrix.data, row, count), _ROW)
@@ -118,7 +120,7 @@ def _unscaled(solve: Solve, rows: np.ndarray, columns: np.ndarray, norm: float) 
 def _reciprocal(solve: Solve, size: int, norm: float) -> float:
     """An upper bound of 1 / (norm · norm of the inverse), by a step of Hager's method from random signs.
 
-    Hager (1984), Condition estimates, SIAM J. Sci. Stat. Comput. 5, algorithm of section 3.
+    Hager (1984), Condition estimates, SIAM J. Sci. Stat. Comput. 5, 311-316.
     """
     signs = np.random.default_rng(size).choice([-1.0, 1.0], size)
     solution = solve(signs, False)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 import dsim as ti
 from dsim.runtime.transforms import factorised
@@ -134,6 +135,15 @@ def test_equations_in_very_different_units_have_their_derivatives(solver):
         lambda: u.from_numpy(np.linalg.solve(matrix, k.to_numpy()))
     )
     np.testing.assert_allclose(ti.jacobian(solve, wrt=k, out=u), np.linalg.inv(matrix), rtol=1e-8)
+
+
+@pytest.mark.parametrize("make", [factorised.dense, lambda matrix: factorised.sparse(csr_array(matrix))])
+@pytest.mark.parametrize("wrong", [np.nan, np.inf])
+def test_what_is_not_finite_is_no_matrix(make, wrong):
+    matrix = 2 * np.eye(3)
+    matrix[1, 2] = wrong
+    with pytest.raises(factorised.SingularError, match="infs or NaNs"):
+        make(matrix)
 
 
 @pytest.mark.parametrize("n", [3, 5, 40, 150])
