@@ -19,6 +19,7 @@ from dsim.ir.nodes import Statement
 from dsim.runtime.fields.fields import Field
 from dsim.runtime.inspection import probed_reruns
 from dsim.runtime.inspection.calls import Calls
+from dsim.runtime.launching.access_regions import whole
 from dsim.runtime.launching.forms import AdjointForm, Form
 from dsim.runtime.launching.interval_sets import Box, number
 from dsim.runtime.launching.probe_buffers import Born
@@ -219,7 +220,7 @@ def _written(entry: Entry, plan: SweepPlan) -> Iterator[tuple[Field, Field, Box]
     elif not isinstance(entry, RecordedLaunch):
         for f in dict.fromkeys(entry.fields()):
             if f in plan.bars:
-                yield f, plan.bars[f], _whole(f)
+                yield f, plan.bars[f], whole(f)
 
 
 def _found(
@@ -243,10 +244,6 @@ def _bad(field: Field, box: Box) -> tuple[int, ...] | None:
         return None
     first = np.unravel_index(int(np.argmin(good)), good.shape)
     return tuple(int(i) + low for i, (low, _) in zip(first, box, strict=True))
-
-
-def _whole(field: Field) -> Box:
-    return tuple((0, n) for n in field.full_shape)
 
 
 def _box(at: tuple[int, ...]) -> Box:

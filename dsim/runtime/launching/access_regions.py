@@ -18,6 +18,11 @@ from dsim.runtime.state.once import once
 Region = tuple[Field, Box]
 
 
+def whole(field: Field) -> Box:
+    """The box of all numbers of a field."""
+    return tuple((0, n) for n in field.full_shape)
+
+
 class Reach:
     """The regions of some accesses of a program on certain fields.
 

@@ -15,6 +15,7 @@ from dsim.diagnostics.places import caller
 from dsim.ir.nodes import Accumulate, Load, Store
 from dsim.ir.walk import accesses
 from dsim.runtime.fields.fields import Field
+from dsim.runtime.launching.access_regions import whole
 from dsim.runtime.launching.contexts import Args, Context
 from dsim.runtime.launching.forms import Form
 from dsim.runtime.launching.interval_sets import Box, element, meet, outside
@@ -92,8 +93,7 @@ class DeclaredReads(Context):
     def element_read(self, field: Field) -> None:
         """Compares a read from Python, of which only the field is known."""
         if not (field.derivative or self._call.keeps(field)):
-            whole = tuple((0, n) for n in field.full_shape)
-            for part in outside([whole], self._own.get(field, ())):
+            for part in outside([whole(field)], self._own.get(field, ())):
                 later = self._overwriting(field, part)
                 if later is not None:
                     raise _overwritten(self._call, field, part, later, None)

@@ -12,6 +12,7 @@ from dsim.analysis.must_writes import stored_boxes
 from dsim.diagnostics import Diagnostic, GradientError
 from dsim.ir.nodes import MemoryKey
 from dsim.runtime.fields.fields import Field
+from dsim.runtime.launching.access_regions import whole
 from dsim.runtime.launching.contexts import System
 from dsim.runtime.launching.forms import Form
 from dsim.runtime.launching.interval_sets import outside
@@ -109,8 +110,7 @@ def half_recorded() -> GradientError:
 
 def _replaced(form: Form, key: MemoryKey, field: Field) -> bool:
     """Whether every launch stores to all elements of a field."""
-    whole = tuple((0, n) for n in field.full_shape)
-    return not outside([whole], stored_boxes(form.kernel, key))
+    return not outside([whole(field)], stored_boxes(form.kernel, key))
 
 
 def _read(form: Form, field: Field, by: _Writer) -> GradientError:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from dsim.runtime.fields.fields import Field
+from dsim.runtime.launching.access_regions import whole
 from dsim.runtime.launching.contexts import Context, System
 from dsim.runtime.launching.forms import AdjointForm, Form
 from dsim.runtime.launching.interval_sets import Box
@@ -114,7 +115,7 @@ class Custom:
         touched = {f for form, _ in self._used for f in form.touching}
         named = (self.reads_only or frozenset()).difference(touched)
         for field in {**dict.fromkeys(named), **dict.fromkeys(filter(self.keeps, self._looked_at))}:
-            box = tuple((0, n) for n in field.full_shape)
+            box = whole(field)
             if all(high for _, high in box):
                 yield field, box
 

@@ -12,6 +12,7 @@ from itertools import pairwise
 
 from dsim.backends.prints import silent
 from dsim.runtime.fields.fields import Field
+from dsim.runtime.launching.access_regions import whole
 from dsim.runtime.launching.contexts import Context
 from dsim.runtime.launching.interval_sets import Box
 from dsim.runtime.saving import rerun_messages
@@ -115,7 +116,7 @@ class Steps:
     def regions(self, sums: bool) -> Iterator[tuple[Field, Box]]:
         """What must be as it was at the loop's end when it goes backwards: all of these fields."""
         for field in self.fields():
-            yield field, tuple((0, n) for n in field.full_shape)
+            yield field, whole(field)
 
     def reads(self, region: Field, box: Box) -> None:
         """No statement in particular because of which it needs these."""

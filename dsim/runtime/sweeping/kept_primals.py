@@ -11,6 +11,7 @@ from threading import get_ident
 from typing import Any
 
 from dsim.runtime.fields.fields import Field
+from dsim.runtime.launching.access_regions import whole
 from dsim.runtime.launching.contexts import Args, Context
 from dsim.runtime.launching.forms import Form
 from dsim.runtime.launching.interval_sets import Box, outside
@@ -58,7 +59,7 @@ class KeptPrimals(Context):
         self._changed.setdefault(field, field.changed)
         boxes = self._boxes.setdefault(field, [])
         if len(boxes) >= _SHORT:
-            box = tuple((0, n) for n in field.full_shape)
+            box = whole(field)
         for part in outside([box], boxes):
             self._kept.append((field, part, self._store.take(field, part)))
             boxes.append(part)

@@ -15,6 +15,7 @@ import numpy as np
 from dsim.analysis.must_writes import Box, stored_boxes
 from dsim.runtime.checking.replays import Recorder, undone
 from dsim.runtime.fields.fields import Field
+from dsim.runtime.launching.access_regions import whole
 from dsim.runtime.launching.contexts import Args, System
 from dsim.runtime.launching.forms import Form
 from dsim.runtime.launching.interval_sets import outside
@@ -54,7 +55,7 @@ def read_first(events: Iterable[Event], unknown: Iterable[Field]) -> dict[Field,
     Each with whether one writes to it at all.
     """
     found: dict[Field, bool] = {}
-    stored: dict[Field, list[Box]] = {f: [_whole(f)] for f in unknown}
+    stored: dict[Field, list[Box]] = {f: [whole(f)] for f in unknown}
     for event in events:
         for f, box in _loads(event):
             if f.dtype.is_float and outside([box], stored.get(f, ())):
@@ -65,25 +66,21 @@ def read_first(events: Iterable[Event], unknown: Iterable[Field]) -> dict[Field,
             for key, f in form.floats:
                 if f in written:
                     # of a gradient, which dsim sets to 0 where it is not, all counts as stored to
-                    boxes = [_whole(f)] if f.derivative else stored_boxes(form.kernel, key)
+                    boxes = [whole(f)] if f.derivative else stored_boxes(form.kernel, key)
                     stored.setdefault(f, []).extend(boxes)
                     found.update({f: True} if f in found else {})
         else:
-            stored.update({f: [_whole(f)] for f in event.unknown})
+            stored.update({f: [whole(f)] for f in event.unknown})
     return found
 
 
 def _loads(event: Event) -> Sequence[tuple[Field, Any]]:
     if not isinstance(event, tuple):
-        return [(f, _whole(f)) for f in event.wrt]
+        return [(f, whole(f)) for f in event.wrt]
     form, args = event
     if type(form) is Form and args is not None:
         return form.loads.of(args)
-    return [(f, _whole(f)) for f in form.loads.fields]
-
-
-def _whole(field: Field) -> Box:
-    return tuple((0, n) for n in field.full_shape)
+    return [(f, whole(f)) for f in form.loads.fields]
 
 
 def depended_on(system: Any, fields: Sequence[Field]) -> list[Field]:
