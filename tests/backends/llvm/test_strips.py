@@ -100,7 +100,7 @@ def test_branches(hindered: bool) -> None:
     g, h = k.field("g", 100), k.field("h", 100)
     with k.loop("i", 0, 300) as loop:
         v, cell = k.load(x, loop.i), k.load(at, loop.i).op("max", 0).op("min", 99)
-        (w,) = k.branch(v > 0.0, lambda: (k.load(x, cell),), lambda: (v * v,))
+        (w,) = k.branch(v > 0.0, lambda: (k.load(x, cell) if hindered else 2.0 * v,), lambda: (v * v,))
         k.branch(w > 1.0, lambda: k.store(y, loop.i, w))
         k.accumulate(g, cell, w)
         if hindered:
