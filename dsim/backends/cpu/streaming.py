@@ -16,8 +16,9 @@ from dsim.backends.cpu.shares import SharedWork
 from dsim.backends.llvm.parallel.streams import STREAM
 
 # A result that is smaller than this stays in the caches, where its reader finds it sooner. Last caches are
-# several times as large, but other cores share them, and with these cores other virtual machines.
-LARGE = 8 << 20
+# several times as large, but other cores share them, and with these cores other virtual machines; and only
+# copies past the caches are fused into loops (docs/decisions/0023-a-tape-after-its-block.md).
+LARGE = 4 << 20
 _LEAST = 32 << 10  # bytes that a thread copies
 
 _MEMCPY = "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)"
