@@ -67,10 +67,15 @@ def vector_variants(name: str, t: ScalarType, arity: int) -> tuple[tuple[str, in
     return tuple(found)
 
 
-def _canonical(f: Function, t: ScalarType, a: str) -> str:
-    name = f"llvm.canonicalize.f{t.bits}"
-    f.module.declare(name, f"declare {TYPE[t]} @{name}({TYPE[t]})")
-    return f.call(TYPE[t], name, f"{TYPE[t]} {a}")
+def _flushed(f: Function, t: ScalarType, a: str) -> str:
+    """`a`, or 0 if it is subnormal.
+
+    A product does that, in the mode in which kernels run, and LLVM folds one with a 1 that it knows. There is
+    `llvm.canonicalize` for this, too: LLVM 22 aborts where it makes vectors of two 32-bit numbers of it.
+    """
+    ty, name = TYPE[t], f"llvm.arithmetic.fence.f{t.bits}"
+    f.module.declare(name, f"declare {ty} @{name}({ty})")
+    return f.let(f"fmul {ty} {a}, {f.call(ty, name, f'{ty} 1.0')}")
 
 
 class CpuTarget:
@@ -84,7 +89,7 @@ class CpuTarget:
         """A call of glibc."""
         name += "f" if t.bits == 32 else ""
         if not f.module.exact:  # glibc looks at the bits of a subnormal number that arithmetic takes for zero
-            args = tuple(_canonical(f, t, a) for a in args)
+            args = tuple(_flushed(f, t, a) for a in args)
         self._declare(f.module, name, t, len(args))
         return f.call(TYPE[t], name, *(f"{TYPE[t]} {a}" for a in args))
 

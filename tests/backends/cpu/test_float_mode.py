@@ -92,6 +92,32 @@ def test_functions_of_the_library_take_them_for_zeros_too(real):
     assert (y.to_numpy() == [-np.inf, 0, 0, 0]).all()
 
 
+def test_functions_of_two_numbers_at_a_time():
+    """LLVM 22 has no instructions for `llvm.canonicalize` of two 32-bit numbers, and ends the process."""
+    A, B = ds.field(ds.f32, shape=(4, 3), needs_grad=True), ds.field(ds.f32, shape=(4, 3))
+    x, s = ds.field(ds.f64, shape=4), ds.field(ds.f64, shape=(), needs_grad=True)
+    A.fill(1.0)
+    x.fill(0.5)
+
+    @ds.kernel
+    def first():
+        for i, j in A:
+            B[i, j] = ds.sin(A[i, j]) * x[i] + A[i, j] ** 2
+
+    @ds.kernel
+    def second():
+        for i, j in B:
+            s[None] += B[i, j] ** 2
+
+    def run():
+        first()
+        second()
+
+    value, slope, curvature = 0.5 * np.sin(1) + 1, 0.5 * np.cos(1) + 2, 2 - 0.5 * np.sin(1)
+    found = ds.hvp(run, wrt=A, out=s, tangents=np.ones((4, 3)))
+    np.testing.assert_allclose(found, 2 * (slope**2 + value * curvature), rtol=1e-5)
+
+
 def test_a_kernel_that_is_always_compiled_as_written_keeps_them():
     ds.init(default_fp=ds.f64)
     x, most = ds.field(ds.f64, shape=4), ds.field(ds.f64, shape=())
