@@ -26,7 +26,10 @@ from dsim.runtime.launching.interval_sets import Box, hull
 from dsim.runtime.saving.values_on_disk import ValuesOnDisk
 from dsim.runtime.state import turns
 
-_SLOTS = 64  # of the first block of a field; each further one has twice as many
+# Slots of the first block of a field; each further one has twice as many. Large fields have fewer: transforms
+# copy whole blocks, also the slots that were never used.
+_SLOTS = 64
+_FIRST = 1 << 22  # bytes that the first block takes at most, unless one slot takes more
 
 
 @dataclass(eq=False, slots=True)
@@ -139,7 +142,7 @@ class SnapshotStore:
         blocks = self._blocks.setdefault(field, [])
         if not blocks or blocks[-1].full:
             spare = self._spares[field] = self._spare(field)
-            blocks.append(spare.pop() if spare else _Block(field, _SLOTS << len(blocks)))
+            blocks.append(spare.pop() if spare else _Block(field, _first_slots(field) << len(blocks)))
         return blocks[-1]
 
     def _spare(self, field: Field) -> list[_Block]:
@@ -189,6 +192,10 @@ class _Block:
     def clear(self) -> None:
         """Makes every slot free."""
         self._next = 0
+
+
+def _first_slots(field: Field) -> int:
+    return max(1, min(_SLOTS, _FIRST // max(field.require_memory().nbytes, 1)))
 
 
 def _slices(box: Box) -> tuple[slice, ...]:

@@ -9,6 +9,7 @@ import numpy as np
 from dsim.runtime.checking.replays import Recorder
 from dsim.runtime.fields.fields import Field
 from dsim.runtime.launching.shadow_arrays import Mirror, Mirrors
+from dsim.runtime.saving.snapshots import SavedValues
 
 
 def _owner(array: np.ndarray) -> np.ndarray:
@@ -69,10 +70,20 @@ class RunRecorder(Recorder):
         arrays : mapping of Field to ndarray
             The arrays that stand behind fields.
         """
-        began = {f: values for f, values in self.entry.items() if f.root is f}
+        began = {f: values for f, values in self.entry.items() if _is_users(f)}
         began = {**self.read, **began}  # what it overwrote before Python read it
         return all(
-            np.array_equal(arrays.get(f, f.require_memory()), values, equal_nan=f.dtype.is_float)
-            for f, values in began.items()
-            if f not in own
+            _same(arrays.get(f, f.require_memory()), values) for f, values in began.items() if f not in own
         )
+
+
+def _is_users(field: Field) -> bool:
+    """Whether a user may have written to it. A tape writes to its slots before it reads them."""
+    return field.root is field and not isinstance(field, SavedValues)
+
+
+def _same(now: np.ndarray, before: np.ndarray) -> bool:
+    """Whether all bits are the same: those of the sign of 0, too."""
+    if (now.shape, now.dtype) != (before.shape, before.dtype):
+        return np.array_equal(now, before)
+    return np.array_equal(*(np.ascontiguousarray(a).reshape(-1).view(np.uint8) for a in (now, before)))

@@ -1,5 +1,6 @@
 """Values and products of objectives and residuals at a point that was evaluated before."""
 
+import math
 import os
 from types import SimpleNamespace
 
@@ -63,3 +64,17 @@ def test_a_function_that_took_the_place_of_another_one_is_followed_after_a_value
     assert products() == ([4.0, 0.0], [4.0, 0.0])
     second["k"] = 3.0
     assert products() == ([6.0, 0.0], [6.0, 0.0])
+
+
+def test_products_follow_the_sign_of_a_zero():
+    ti.init(default_fp=ti.f64)
+    x, c, loss = ti.field(ti.f64, shape=1), ti.field(ti.f64, shape=()), ti.field(ti.f64, shape=())
+
+    @ti.kernel
+    def energy(k: ti.f64):
+        loss[None] += k * x[0] ** 2
+
+    f = ti.objective(lambda: energy(math.copysign(1.0, c[None])), wrt=x, loss=loss)
+    assert f.hessp([1.0], [1.0]).tolist() == [2.0]
+    c[None] = -0.0
+    assert f.hessp([1.0], [1.0]).tolist() == [-2.0]
