@@ -25,7 +25,6 @@ from dsim.runtime.launching import host_kernels
 from dsim.runtime.launching.contexts import Args, System, dispatch
 from dsim.runtime.launching.forms import Form
 from dsim.runtime.recording.write_history import Trial
-from dsim.runtime.state.notices import warn
 from dsim.runtime.state.stack import opened, outside, set_aside
 from dsim.runtime.sweeping.sweep import TapeSweep
 from dsim.runtime.sweeping.sweep_plan import SweepPlan
@@ -269,31 +268,17 @@ class EquationSystem:
         """The solution of linear equations with the Jacobian by the unknowns, or its transpose."""
         from dsim.runtime.transforms.linear_operator import Linearization  # noqa: PLC0415 (SciPy takes long)
         from dsim.runtime.transforms.linear_solves import LinearEquations  # noqa: PLC0415
+        from dsim.runtime.transforms.unsolved import warn_unless_solved  # noqa: PLC0415
 
         recording = self._recording(self.unknown)
         matrix = Linearization(RecordedRun(recording, self.compute), recording.wrt, recording.out)
         equations = LinearEquations(matrix, self._solver, self.name, self._known_equations())
         left = recording.out.joined([matrix.value[f] for f in self.result], np.float64)
-        self._check(equations, left, recording)
+        if not self.adjoint:
+            now = recording.wrt.joined([f.require_memory() for f in self.unknown], np.float64)
+            warn_unless_solved(self.name, equations, matrix, left, now)
         to, of = (recording.out, recording.wrt) if transposed else (recording.wrt, recording.out)
         return to.split(equations.solve(of.joined(right, np.float64), transposed))
-
-    def _check(self, equations: Any, left: np.ndarray, recording: RunRecording) -> None:
-        """Warns when the unknowns do not solve the equations: they leave the residual `left`."""
-        now = recording.wrt.joined([f.require_memory() for f in self.unknown], np.float64)
-        if self.adjoint or not left.any():
-            return
-        step = float(np.linalg.norm(equations.solve(left, False)))
-        size = float(np.linalg.norm(now))
-        precision = min(100 * float(np.sqrt(np.finfo(recording.wrt.dtype).eps)), 1e-3)
-        if step > precision * max(size, np.finfo(np.float32).tiny):
-            unknown = ", ".join(f.quoted for f in self.unknown)
-            message = (
-                f"`{self.name}` stopped before its residual was 0: Newton's next step would change {unknown} "
-                f"by {step / size if size else step:.1e} of its size"
-            )
-            advice = "iterate longer: the derivative is that of a solution"
-            warn([Diagnostic("unsolved", message, help=advice)])
 
 
 def _push_inner(system: System, label: str, vary: set[Field]) -> None:

@@ -1,5 +1,6 @@
 """Linear equations of `implicit` that a solver does not solve at once, and solutions that are none."""
 
+import warnings
 from collections import Counter
 
 import numpy as np
@@ -77,6 +78,51 @@ def test_a_function_that_stops_early_gets_a_warning_from_every_transform(how, dt
     with pytest.warns(ti.GradientWarning, match="stopped before its residual was 0") as heard:
         np.testing.assert_allclose(TRANSFORMS[how](root, k, u), 1 / (3 * at**2), rtol=1e-5)
     assert len(heard) == 1
+
+
+@pytest.mark.parametrize("solver", ["direct", "gmres"])
+@pytest.mark.parametrize("at", [0.0, 1e-3], ids=["from 0", "by a third"])
+def test_each_unknown_has_units_of_its_own(solver, at):
+    """The strain is far from a solution, by little beside the pressure."""
+    ti.init(default_fp=ti.f64)
+    pressure, strain, load, r, s = numbers(("pressure", "strain", "load", "r", "s"))
+
+    @ti.kernel
+    def residual():
+        r[None] = pressure[None] - 1e5
+        s[None] = strain[None] + 1e6 * strain[None] ** 3 - load[None]
+
+    @ti.implicit(residual=(residual, [r, s]), unknown=[pressure, strain], wrt=load, solver=solver)
+    def solve():
+        pressure[None], strain[None] = 1e5, at
+
+    load[None] = 5e-3
+    told = r"next step would change `strain` " + ("by 7.5e-01 of its size" if at else "from 0")
+    with pytest.warns(ti.GradientWarning, match=told):
+        ti.grad(solve, wrt=load, out=strain)()
+
+
+def test_an_unknown_that_is_0_but_for_rounding_is_solved():
+    ti.init(default_fp=ti.f64)
+    n = 8
+    u, v, k, r, s = (ti.field(ti.f64, shape=n, needs_grad=True) for _ in range(5))
+
+    @ti.kernel
+    def residual():
+        for i in u:
+            r[i] = u[i] - k[i]
+            s[i] = v[i] + u[i] - u[n - 1 - i]
+
+    @ti.implicit(residual=(residual, [r, s]), unknown=[u, v], wrt=k)
+    def solve():
+        u.from_numpy(k.to_numpy())
+        v.from_numpy(1e-9 * np.cos(np.arange(n)))
+
+    k.from_numpy(1.0 + np.minimum(np.arange(n), np.arange(n)[::-1]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        jacobian = ti.jacobian(solve, wrt=k, out=v)
+    np.testing.assert_allclose(jacobian, np.eye(n)[::-1] - np.eye(n), atol=1e-15)
 
 
 @pytest.mark.slow
