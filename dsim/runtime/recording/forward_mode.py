@@ -200,11 +200,13 @@ class ForwardMode(Context):
 
     def failed(self, name: str, written: Collection[Field]) -> None:
         """What it wrote has no derivative."""
+        self._tangents.clear()
         self._hidden.add(written, name, failed=True)
 
     def solved(self, system: System) -> None:
         """Computes the tangents of a solution, if what it depends on has some."""
         super().solved(system)
+        self._tangents.clear()
         self._hidden.refuse_in(system, self._active.__contains__)
         active = [f for f in system.wrt if f in self._active]
         if not active and self._active.isdisjoint(system.unknown):
@@ -218,7 +220,6 @@ class ForwardMode(Context):
             else:
                 system.cut(self._label, {f: f.scratch((*f.derivative, self._label)) for f in system.unknown})
         self._active.update(system.unknown)
-        self._tangents.clear()
 
     # -- launches
 
@@ -243,8 +244,8 @@ class ForwardMode(Context):
         return self.pass_on(found, args)
 
     def _tangent(self, form: Form) -> Form:
-        if self._hidden:
-            self._hidden.check(form)
+        if self._hidden and self._hidden.check(form):
+            self._tangents.clear()
         self._forms[form] = None
         keys = self._keys(form)
         reached = form.spread(keys)

@@ -79,10 +79,11 @@ class HiddenResults(dict[Field, _Writer]):
         self.discard(system.unknown)
         self.add(lost.difference(system.wrt), system.name)
 
-    def check(self, form: Form) -> None:
+    def check(self, form: Form) -> bool:
         """Refuses a launch through which the derivative of one would pass; forgets those that it replaces.
 
         What Python, or dsim itself, copies from one is another: their kernels stand nowhere in a program.
+        Gives whether there are others now, so that launches that were checked have to be checked again.
 
         Raises
         ------
@@ -98,7 +99,9 @@ class HiddenResults(dict[Field, _Writer]):
         for key, f in met:
             if f not in loaded and _replaced(form, key, f):
                 del self[f]
+        grows = not copied.keys() <= self.keys()
         self.update(copied)
+        return grows
 
 
 def half_recorded() -> GradientError:

@@ -236,7 +236,8 @@ class LaunchRecorder(TapeRecord):
     def _look_at(self, form: Form) -> None:
         if self._output_reads:
             self._output_reads.tell()
-        self._hidden.check(form)
+        if self._hidden.check(form):
+            self._watched.clear()
 
     def _differentiable(self, form: Form, plan: AdjointForm) -> AdjointForm | tuple[Form, ...]:
         """`plan`, or one that tapes further out can differentiate."""
@@ -304,8 +305,7 @@ class LaunchRecorder(TapeRecord):
 
     def end(self, call: Custom, done: bool) -> bool:
         """Records `call`, which is over, if it is `done`; gives whether launches belonged to it."""
-        mine = self._custom is call
-        if not mine:
+        if self._custom is not call:
             return False
         self._custom, self._into = None, self.entries
         if done:

@@ -146,3 +146,47 @@ def test_a_read_of_what_the_function_computed_beside_its_unknowns_is_told(mode):
 
     with pytest.warns(ti.GradientWarning, match="`c` is read into Python"):
         MODES[mode](lambda: [before(), total(p.c[None])], p.g, p.loss)
+
+
+def _fails(function):
+    """Calls it; it fails, and the program goes on."""
+    with pytest.raises(ValueError, match="stopped"):
+        function()
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("by", ["kernel", "copy"])
+def test_a_launch_that_was_right_before_the_function_failed(mode, by):
+    """The second one of the same kernel reads what the function, or a copy of it, has left."""
+    p = Cubic(lambda c, k: [c, k])
+    inner, (w, end) = p.solve.function, (ti.field(ti.f64, shape=(), name=name) for name in "we")
+
+    @ti.kernel
+    def add():
+        end[None] += w[None]
+
+    @ti.kernel
+    def look():
+        w[None] = p.u[None]
+
+    def iterate():
+        inner()
+        raise ValueError("stopped")
+
+    fails = ti.implicit(residual=(p.equation, p.r), unknown=p.u, wrt=[p.c, p.k])(iterate)
+
+    def run():
+        p.set_c()
+        look()
+        _fails(fails)
+        if by == "kernel":
+            look()
+        else:
+            add()
+            w.copy_from(p.u)
+            add()
+        p.measure()
+
+    message = "`(look|add)` reads `[uw]`, which `iterate` wrote before it failed"
+    with pytest.raises(GradientError, match=message):
+        MODES[mode](run, p.g, p.loss)
