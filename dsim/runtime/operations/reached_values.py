@@ -26,6 +26,11 @@ class ReachedValues:
     ----------
     function : callable
         The function.
+
+    Attributes
+    ----------
+    names : frozenset of str
+        The names of attributes that their code may read.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -33,15 +38,15 @@ class ReachedValues:
         given = tuple(bound(function))
         self._readers = [reader for f in given for reader in self._of(f)]
         self._readers += [("", lambda part=part: part) for part in given]
-        self._names = self._follow()
+        self.names = self._follow(frozenset())
 
     def now(self) -> Snapshot:
         """Their values, as something that can be compared."""
-        return tuple((name, Marks(self._names).of(read())) for name, read in self._readers)
+        return tuple((name, Marks(self.names).of(read())) for name, read in self._readers)
 
     def consumed(self) -> str | None:
         """The name of a variable from which an iterator is reached."""
-        found = ((name, value) for name, read in self._readers for value in reached(read(), self._names))
+        found = ((name, value) for name, read in self._readers for value in reached(read(), self.names))
         return next((name for name, value in found if is_consumed(value)), None)
 
     def rebinds(self) -> tuple[str, str] | None:
@@ -70,10 +75,10 @@ class ReachedValues:
                         return found.__name__, step.argval
         return None
 
-    def _follow(self) -> frozenset[str]:
-        """Adds what is read by functions that are reached; the names in the code of all."""
+    def _follow(self, known: frozenset[str]) -> frozenset[str]:
+        """Adds what is read by functions that are reached; the names in the code of all, and `known`."""
         names: frozenset[str] | None = None
-        asked: set[str] = set()
+        asked = set(known)
         while True:
             before, names = names, names_in(code for f in self._own() for code in codes(f.__code__)) | asked
             if names == before:
@@ -91,6 +96,25 @@ class ReachedValues:
 
     def _own(self) -> list[types.FunctionType]:
         return [f for f in self._functions if not is_of_library(f)]
+
+
+class ReachedFrom(ReachedValues):
+    """What functions read that are given a value: from there, and by the functions that they find there.
+
+    Parameters
+    ----------
+    value : object
+        The value.
+    names : frozenset of str
+        The names of attributes that their code may read.
+    """
+
+    def __init__(self, value: Any, names: frozenset[str]) -> None:
+        self._functions = set()
+        self._readers = [("", lambda: value)]
+        if is_of_library(type(value)) and isinstance(getattr(value, "__dict__", None), dict):
+            self._readers.append(("", lambda: dict(vars(value))))  # its functions are not followed
+        self.names = self._follow(names)
 
 
 def _defaults(function: types.FunctionType) -> Iterator[Reader]:

@@ -14,8 +14,8 @@ from dsim.diagnostics.places import ours
 from dsim.frontend.source import source
 from dsim.runtime.fields.brought import is_masked
 from dsim.runtime.operations.call_attributes import CallAttributes
-from dsim.runtime.operations.captured import CapturedValues, Snapshot, changed, codes
-from dsim.runtime.operations.reach import names_in
+from dsim.runtime.operations.captured import CapturedValues, Snapshot, changed
+from dsim.runtime.operations.reached_values import ReachedValues
 from dsim.runtime.operations.traced_arrays import OPERATORS, TracedArray
 from dsim.weak_mappings import WeakKeys
 
@@ -90,11 +90,10 @@ class HostFunction:
         return self._captured.now()
 
     def names(self) -> frozenset[str]:
-        """The names that the code of the function and its rules uses."""
+        """The names of attributes that the function, its rules, and what they call may read."""
         if self._names is None:
             functions = (self.function, *(r.function for r in self.rules.values()))
-            users = (f for f in functions if isinstance(f, types.FunctionType))
-            self._names = names_in(code for f in users for code in codes(f.__code__))
+            self._names = frozenset[str]().union(*(ReachedValues(f).names for f in functions))
         return self._names
 
     def refuse_changed(self, before: Snapshot, attributes: CallAttributes) -> None:

@@ -1,8 +1,8 @@
 """Whether unknowns solve their equations: if not, what is differentiated is no solution.
 
-Newton's next step says how far they are from one. It is measured against the unknowns, and if there are several
-fields of these also against each: one of them may be in other units. A field that is 0 but for rounding
-changes by as much as it has, so there the residual has to be larger than its terms allow, too.
+Newton's next step says how far they are from one. It is measured against the unknowns, and if there are
+several fields of these also against each: one of them may be in other units. A field that is 0 but for
+rounding changes by as much as it has, so there the residual has to be large beside its terms, too.
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ def warn_unless_solved(
             unknown, change = matrix.wrt.fields[largest].quoted, each[largest]
     if change > precision:
         how = f"by {change:.1e} of its size" if np.isfinite(change) else "from 0"
-        message = f"`{name}` stopped before its residual was 0: Newton's next step would change {unknown} {how}"
+        then = f"Newton's next step would change {unknown} {how}"
+        message = f"`{name}` stopped before its residual was 0: {then}"
         warn([Diagnostic("unsolved", message, help="iterate longer: the derivative is that of a solution")])
 
 
@@ -66,4 +67,5 @@ def _left(matrix: Linearization, left: np.ndarray, now: np.ndarray) -> float:
     weights = np.random.default_rng(0).uniform(-1.0, 1.0, (now.size, _DIRECTIONS))
     terms = np.abs(matrix.matmat(weights * now[:, None])).max(axis=1)
     pairs = zip(matrix.out.split(np.abs(left)), matrix.out.split(terms), strict=True)
-    return max(float(residual.max(initial=0.0)) / max(float(term.max(initial=0.0)), _TINY) for residual, term in pairs)
+    sizes = [(float(residual.max(initial=0.0)), float(term.max(initial=0.0))) for residual, term in pairs]
+    return max(residual / max(term, _TINY) for residual, term in sizes)

@@ -136,6 +136,128 @@ def test_an_object_that_changes_is_refused(p):
     assert p.gradient(lambda: run(3.0)) == [3.0, 3.0]
 
 
+class Method:
+    """Reads numbers that no operation names."""
+
+    def __init__(self, inner):
+        self._inner = inner
+
+    def __call__(self):
+        return np.array(self._inner)
+
+    @property
+    def weights(self):
+        return np.array(self._inner)
+
+
+class Slots:
+    __slots__ = ("w",)
+
+    def __init__(self, w):
+        self.w = w
+
+
+def as_list_in_an_object(w):
+    return Weights(w), w
+
+
+def as_array_in_an_object(w):
+    array = np.array(w)
+    return Weights(array), array
+
+
+def as_object_in_a_list(w):
+    return [Weights(w)], w
+
+
+def as_objects_in_an_array(w):
+    array = np.empty(1, object)
+    array[0] = Weights(w)
+    return array, w
+
+
+def as_slot(w):
+    return Slots(w), w
+
+
+def as_hidden(w):
+    return Method(w), w
+
+
+def as_bound_method(w):
+    return Method(w).__call__, w
+
+
+def as_closure(w):
+    return lambda: np.array(w), w
+
+
+def as_default(w):
+    return lambda q=w: np.array(q), w
+
+
+def as_class_attribute(w):
+    return type("Kind", (), {"w": w})(), w
+
+
+def as_polynomial(w):
+    polynomial = np.polynomial.Polynomial(w)
+    return polynomial, polynomial.coef
+
+
+def attribute(by):
+    return np.array(by.w)
+
+
+def of_first(by):
+    return np.array(by[0].w)
+
+
+def called(by):
+    return by()
+
+
+READERS = {"of a table": attribute}
+
+
+def by_table(by):
+    return READERS["of a table"](by)
+
+
+@pytest.mark.parametrize(
+    ("held", "read"),
+    [
+        (as_list_in_an_object, attribute),
+        (as_list_in_an_object, by_table),
+        (as_array_in_an_object, attribute),
+        (as_object_in_a_list, of_first),
+        (as_objects_in_an_array, of_first),
+        (as_slot, attribute),
+        (as_hidden, called),
+        (as_hidden, lambda by: by.weights),
+        (as_bound_method, called),
+        (as_closure, called),
+        (as_default, called),
+        (as_class_attribute, attribute),
+        (as_polynomial, lambda by: by(2.0)),
+    ],
+)
+def test_what_is_read_in_an_object_is_compared(held, read, p):
+    scaled = scaling(read)
+    by, inner = held([2.0, 3.0])
+    weights = np.broadcast_to(read(by), 2).copy()
+
+    def run(change):
+        scaled(p.x, by=by, out=p.x)
+        if change:
+            inner[0] = 5.0
+        p.total()
+
+    assert p.gradient(lambda: run(False)) == weights.tolist()
+    with pytest.raises(ds.GradientError, match="the object `by`, an attribute of this call of `scaled`"):
+        p.gradient(lambda: run(True))
+
+
 def test_an_object_that_changes_between_two_calls_is_refused(p):
     scaled, by = scaling(lambda by: by.w), Weights(2.0)
 
