@@ -227,6 +227,7 @@ class RuleForm(LeafForm):
         with ComputesOnly(self.name):
             self._check()
             found = self.given(constant_view, _zeros)
+            self.of.host.foreign().leave()
         for field, value in zip(self.results, found, strict=True):
             memory = field.require_memory()
             memory[...] = (
@@ -255,6 +256,7 @@ class RuleForm(LeafForm):
                 self._check()
                 found = self.given(trace.array, trace.zeros)
                 again = self.given(constant_view, _zeros)
+                self.of.host.foreign().leave()
             refuse_other_numbers(self.of.host, self.rule, again, map(trace.numbers, found))
             self._parts_known = tuple(trace.closed(self.of.host, self.results, found))
         return self._parts_known

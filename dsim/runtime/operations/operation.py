@@ -144,7 +144,7 @@ class Operation(ByName):
             return traced.trace.apply(self.host, inputs, attributes)
         if out is None:
             self._refuse_fields(inputs)
-            return self.function(*inputs, **attributes)
+            return self.host.values(inputs, attributes)
         single = not isinstance(out, tuple | list)
         outputs = (out,) if single else tuple(out)
         for n, given in enumerate(outputs):

@@ -44,6 +44,7 @@ _INSTALLED = tuple({sysconfig.get_path(kind) for kind in ("stdlib", "platstdlib"
 _NUMBERS = {int, float, bool, str, bytes, complex, type(None)}
 _HOST_VALUES = {"__dsim_matrix__", "__dsim_struct_value__"}  # vectors, matrices and structs of the host
 _WHOLE = (types.FunctionType, ByName, Field)
+_FUNCTIONS = (types.BuiltinFunctionType, types.CodeType, types.MethodWrapperType, types.WrapperDescriptorType)
 # The special methods that no expression, loop or `with` calls: they make an object, copy it or show it.
 _ASIDE = frozenset(
     f"__{name}__"
@@ -122,10 +123,12 @@ class Marks:
     ----------
     names : frozenset of str
         As `names_in` returns them.
+    draws : bool, default True
+        Whether the place of generators of random numbers counts.
     """
 
-    def __init__(self, names: frozenset[str]) -> None:
-        self._names, self._left, self._around = names, _MOST, set[int]()
+    def __init__(self, names: frozenset[str], draws: bool = True) -> None:
+        self._names, self._draws, self._left, self._around = names, draws, _MOST, set[int]()
         self._bytes_left = _MOST_BYTES_OF_LARGE
 
     def of(self, value: Any) -> Any:
@@ -141,7 +144,7 @@ class Marks:
         self._left -= 1
         drawn = _position(value)
         if drawn is not None:
-            return own, drawn
+            return own, drawn if self._draws else None
         if self._left < 0 or len(self._around) > _DEEPEST or id(value) in self._around:
             return own
         own = (type(value), len(value)) if isinstance(value, (*_CONTAINERS, dict)) else own
@@ -167,6 +170,17 @@ def reached(value: Any, names: frozenset[str]) -> Iterator[Any]:
         yield from _functions(found)
         if depth <= _DEEPEST:
             pending += [(part, depth + 1) for part, deep in _parts(found, names, False) if deep]
+
+
+def holds_what_changes(value: Any) -> bool:
+    """Whether it is a container or object, or a module or class of the user's, in which others may change parts.
+
+    Variables of functions and bound objects are reached by themselves.
+    """
+    if isinstance(value, types.ModuleType | type):
+        return not _is_fixed(value)
+    plain_array = isinstance(value, np.ndarray) and not value.dtype.hasobject
+    return not (plain_array or isinstance(mark(value), tuple) or isinstance(value, (*_WHOLE, *_FUNCTIONS)))
 
 
 def is_consumed(value: Any) -> bool:

@@ -11,7 +11,15 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from dsim.runtime.operations.captured import Reader, Snapshot, bound, codes, readers
-from dsim.runtime.operations.reach import Marks, is_consumed, is_of_library, names_in, names_of, reached
+from dsim.runtime.operations.reach import (
+    Marks,
+    holds_what_changes,
+    is_consumed,
+    is_of_library,
+    names_in,
+    names_of,
+    reached,
+)
 
 _BY_NAME = frozenset(("eval", "exec", "globals"))
 
@@ -43,6 +51,10 @@ class ReachedValues:
     def now(self) -> Snapshot:
         """Their values, as something that can be compared."""
         return tuple((name, Marks(self.names).of(read())) for name, read in self._readers)
+
+    def changing(self) -> list[Reader]:
+        """The variables that hold a container or object now, of which others may change parts."""
+        return [(name, read) for name, read in self._readers if holds_what_changes(read())]
 
     def consumed(self) -> str | None:
         """The name of a variable from which an iterator is reached."""

@@ -15,7 +15,7 @@ from dsim.frontend.source import source
 from dsim.runtime.fields.brought import is_masked
 from dsim.runtime.operations.call_attributes import CallAttributes
 from dsim.runtime.operations.captured import CapturedValues, Snapshot, changed
-from dsim.runtime.operations.reached_values import ReachedValues
+from dsim.runtime.operations.foreign_changes import ForeignChanges
 from dsim.runtime.operations.traced_arrays import OPERATORS, TracedArray
 from dsim.weak_mappings import WeakKeys
 
@@ -70,7 +70,8 @@ class HostFunction:
         self.version = 0
         self.compared: set[Any] = set()
         self._captured: CapturedValues | None = None
-        self._names: frozenset[str] | None = None
+        self._foreign: ForeignChanges | None = None
+        self._changes = 0  # that the last one of these has counted
 
     @property
     def span(self) -> Span | None:
@@ -81,20 +82,28 @@ class HostFunction:
         """Registers a rule, in the place of an older one."""
         self.rules = {**self.rules, rule.kind: rule}
         self.version += 1
-        self._captured = self._names = None
+        if self._foreign is not None:
+            self._changes = self._foreign.count
+        self._captured = self._foreign = None
 
     def captured(self) -> Snapshot:
         """What the function and its rules read besides their arguments, now."""
         if self._captured is None:
-            self._captured = CapturedValues((self.function, *(r.function for r in self.rules.values())))
-        return self._captured.now()
+            self._captured = CapturedValues(self._functions())
+        return (*self._captured.now(), ("", self.foreign().look()))
+
+    def foreign(self) -> ForeignChanges:
+        """What others change in containers and objects that they read."""
+        if self._foreign is None:
+            self._foreign = ForeignChanges(self._functions(), self._changes)
+        return self._foreign
+
+    def _functions(self) -> tuple[Callable[..., Any], ...]:
+        return (self.function, *(r.function for r in self.rules.values()))
 
     def names(self) -> frozenset[str]:
         """The names of attributes that the function, its rules, and what they call may read."""
-        if self._names is None:
-            functions = (self.function, *(r.function for r in self.rules.values()))
-            self._names = frozenset[str]().union(*(ReachedValues(f).names for f in functions))
-        return self._names
+        return self.foreign().names
 
     def refuse_changed(self, before: Snapshot, attributes: CallAttributes) -> None:
         """Refuses to differentiate a call after a variable of the function or a rule has changed.
@@ -106,6 +115,7 @@ class HostFunction:
         """
         name = changed(before, self.captured())
         if name is not None:
+            name = name or self.foreign().variable
             message = f"`{name}`, which `{self.name}` or its rule reads, has changed after the call"
             advice = f"make it an attribute, `def {self.name}(…, *, {name})`: its value belongs to the call"
         elif (name := attributes.changed()) is not None:
@@ -138,7 +148,12 @@ class HostFunction:
 
     def values(self, inputs: Sequence[Any], attributes: Attributes) -> Any:
         """What it returns for arrays."""
-        return self.function(*inputs, **attributes)
+        if self._foreign is None:  # it was never recorded
+            return self.function(*inputs, **attributes)
+        self._foreign.look()
+        found = self.function(*inputs, **attributes)
+        self._foreign.leave()
+        return found
 
     def tangents(self, call: RuleCall, tangents: Sequence[Any]) -> list[Any]:
         """The tangents of the results; None is 0. `tangents` has one for each input, None for integers."""

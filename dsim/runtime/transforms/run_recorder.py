@@ -86,4 +86,5 @@ def _same(now: np.ndarray, before: np.ndarray) -> bool:
     """Whether all bits are the same: those of the sign of 0, too."""
     if (now.shape, now.dtype) != (before.shape, before.dtype):
         return np.array_equal(now, before)
-    return np.array_equal(*(np.ascontiguousarray(a).reshape(-1).view(np.uint8) for a in (now, before)))
+    bits, others = (np.ascontiguousarray(a).reshape(-1).view(np.uint8) for a in (now, before))
+    return np.array_equal(bits, others)
