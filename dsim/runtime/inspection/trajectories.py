@@ -72,7 +72,7 @@ def gradients(
     check_field(field)
     calls = Calls(tape)
     if after is None:
-        chosen = _every(len(calls), every)
+        chosen = _every(tape, len(calls), every)
         numbers, places = np.arange(*chosen.indices(len(calls))), calls.starts[1:][chosen]
     else:
         after = _after(tape, every, after)
@@ -83,7 +83,11 @@ def gradients(
     return GradientTrajectory(field.quoted, numbers, values, len(calls))
 
 
-def _every(calls: int, every: int | None) -> slice:
+def _every(tape: TapeRecord, calls: int, every: int | None) -> slice:
+    if tape.gathers:
+        message = f"the budget of this tape has made one call of several: `every=` would count {calls:,} in all"
+        advice = "`tape.trajectory(x)` in the block counts each call; `after=` chooses some of `tape.calls`"
+        raise GradientError(Diagnostic("argument", message, help=advice))
     step = 1 if every is None else _index(every)
     if not 1 <= step <= calls:
         message = f"`every` is a number of calls from 1 to {calls:,}, not {every!r}"

@@ -343,12 +343,7 @@ class LaunchRecorder(TapeRecord):
     # -- loops with checkpoints
 
     def new_loop(
-        self,
-        limit: MemoryLimit,
-        length: int | None,
-        store: CheckpointStore,
-        progress: StepProgress,
-        shared: bool,
+        self, limit: MemoryLimit, length: int | None, store: CheckpointStore, progress: StepProgress, shared: bool
     ) -> Steps:
         """A loop of this tape; see `Steps`."""
         self.step_logs += (WriteLog(),)
@@ -373,6 +368,7 @@ class LaunchRecorder(TapeRecord):
         budget = self._policy.budget
         if budget is None or self._custom is not None:
             return
+        self.gathers = True
         store = CheckpointStore(self, None)
         limit = MemoryLimit(None, budget, self.held_beside(store))
         self.begin_steps(self.new_loop(limit, None, store, StepProgress(False, None), True), automatic=True)

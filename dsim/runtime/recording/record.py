@@ -62,6 +62,8 @@ class TapeRecord(Context):
         Of each loop with checkpoints, those of the steps that are recorded.
     loops : tuple of Steps
         The entries that are loops with checkpoints.
+    gathers : bool
+        Whether one of them is made of calls, because the budget of the tape was nearly spent.
     spare : dict of Field to ndarray
         Memory of gradients in which sweeps with a large result work, or put others aside.
     starts : sequence of int
@@ -84,6 +86,7 @@ class TapeRecord(Context):
     step_logs: tuple[WriteLog, ...] = ()
     starts: Sequence[int] = ()
     loops: tuple[Steps, ...] = ()
+    gathers: bool = False
     _distinct: tuple[AdjointForm, ...] | None = None  # adjoints, when the block has ended
 
     def __init__(self, outputs: tuple[Field, ...], clears: bool) -> None:

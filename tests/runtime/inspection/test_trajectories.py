@@ -231,6 +231,33 @@ def test_what_it_refuses():
     assert loss.grad[None] == 1.0
 
 
+@pytest.mark.parametrize("every", [None, 1, 2])
+def test_calls_that_a_budget_has_made_one_call_of_are_not_counted_as_one(every):
+    x, z = ti.field(ti.f64, shape=8, needs_grad=True), single("z")
+
+    @ti.kernel
+    def bend():
+        for i in x:
+            x[i] = ti.sin(x[i])
+
+    @ti.kernel
+    def end():
+        for i in x:
+            z[None] += x[i]
+
+    x.fill(0.5)
+    with ti.Tape(z, budget=8 * x.to_numpy().nbytes) as tape:
+        inside = tape.trajectory(x, every=2)
+        for _ in range(20):
+            bend()
+        end()
+    assert len(tape.calls) < 21
+    with pytest.raises(ti.GradientError, match=r"(?s)has made one call of several.*`tape\.trajectory\(x\)`"):
+        tape.gradients(x, every=every)
+    assert inside.steps.tolist() == list(range(0, 21, 2))
+    assert same(tape.gradients(x, after=[0])[:1], [tape.gradient(x, after=0)])
+
+
 def test_a_field_that_is_constant_at_first():
     x, z = single("x"), single("z")
     y = single("y", needs_grad=False)
