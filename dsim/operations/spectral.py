@@ -55,6 +55,11 @@ def irfft(z: Any, *, n: int, axis: int = -1) -> Any:
         How many numbers along `axis`.
     axis : int, default -1
         Along which it transforms; the last axis does not count.
+
+    Raises
+    ------
+    LaunchTypeError
+        When `z` has another number of coefficients along `axis` than n//2 + 1.
     """
     if z.ndim < 2 or z.shape[-1] != 2:
         message = f"`irfft` takes coefficients, with a last axis of 2: got an array of shape {z.shape}"
@@ -62,6 +67,10 @@ def irfft(z: Any, *, n: int, axis: int = -1) -> Any:
     if not isinstance(n, int | np.integer) or n < 1:
         raise _refused(f"`n` of `irfft` is a number of results, at least 1, not {n!r}", "`irfft(z, n=8)`")
     along = _axis("irfft", z.ndim - 1, axis)
+    given, wanted = z.shape[along], n // 2 + 1
+    if given != wanted:
+        message = f"`irfft` makes {n} numbers of {wanted} coefficients along the axis, and got {given}"
+        raise _refused(message, f"pass `n={2 * given - 1}`, or cut the coefficients or append zeros")
     return np.fft.irfft(z[..., 0] + 1j * z[..., 1], n, axis=along).astype(z.dtype)
 
 

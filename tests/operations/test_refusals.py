@@ -91,6 +91,10 @@ CALLS = {
         lambda z, y: ops.irfft(np.ones((2, 2)), n=0, out=y),
         "`n` of `irfft` is a number of results, at least 1, not 0",
     ),
+    "a number of coefficients": (
+        lambda z, y: ops.irfft(np.ones((2, 2)), n=8, out=y),
+        "(?s)`irfft` makes 8 numbers of 5 coefficients along the axis, and got 2.*pass `n=3`",
+    ),
     "a masked result": (
         lambda z, y: ops.solve(EYE, z, out=np.ma.zeros(3)),
         "`solve` writes to plain arrays, and `out` is a masked one",

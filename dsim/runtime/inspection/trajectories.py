@@ -85,7 +85,7 @@ def gradients(
 
 def _every(tape: TapeRecord, calls: int, every: int | None) -> slice:
     if tape.gathers:
-        message = f"the budget of this tape has made one call of several: `every=` would count {calls:,} in all"
+        message = f"the budget of this tape has made one call of several: `every=` would count {calls:,}"
         advice = "`tape.trajectory(x)` in the block counts each call; `after=` chooses some of `tape.calls`"
         raise GradientError(Diagnostic("argument", message, help=advice))
     step = 1 if every is None else _index(every)

@@ -173,7 +173,7 @@ def reached(value: Any, names: frozenset[str]) -> Iterator[Any]:
 
 
 def holds_what_changes(value: Any) -> bool:
-    """Whether it is a container or object, or a module or class of the user's, in which others may change parts.
+    """Whether others may change parts of it: a container or object, or a module or class of the user's.
 
     Variables of functions and bound objects are reached by themselves.
     """

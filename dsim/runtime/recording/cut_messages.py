@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
 from dsim.diagnostics import Diagnostic
 from dsim.diagnostics.places import caller
 from dsim.ir.nodes import Let
@@ -9,6 +13,8 @@ from dsim.runtime.fields.fields import Field
 from dsim.runtime.launching.forms import Form, Recording
 from dsim.runtime.launching.shadow_arrays import Mirror
 from dsim.runtime.recording.returned_values import result_used
+
+_TRANSFORMED: ContextVar[bool] = ContextVar("dsim_transformed", default=False)
 
 
 def read(field: Field, block: str, what: str) -> Diagnostic:
@@ -19,8 +25,22 @@ def read(field: Field, block: str, what: str) -> Diagnostic:
             f"has no {what}"
         )
         return Diagnostic("cut", message, caller(), "written here", help="pass an `ndarray` instead")
+    if _TRANSFORMED.get():
+        message = f"the result of a transform inside the {block} has no {what}: its run uses {field.quoted}"
+        advice = "open a tape or a forward mode there instead: these are differentiated"
+        return Diagnostic("cut", message, caller(), "called here", help=advice)
     message = f"{field.quoted} is read into Python inside the {block}: its {what} is cut there"
     return Diagnostic("cut", message, caller(), "read here", help="use the field inside a kernel instead")
+
+
+@contextmanager
+def transformed() -> Iterator[None]:
+    """In the block, it is a transform that reads."""
+    token = _TRANSFORMED.set(True)
+    try:
+        yield
+    finally:
+        _TRANSFORMED.reset(token)
 
 
 def changed(mirror: Field) -> Diagnostic:

@@ -343,7 +343,12 @@ class LaunchRecorder(TapeRecord):
     # -- loops with checkpoints
 
     def new_loop(
-        self, limit: MemoryLimit, length: int | None, store: CheckpointStore, progress: StepProgress, shared: bool
+        self,
+        limit: MemoryLimit,
+        length: int | None,
+        store: CheckpointStore,
+        progress: StepProgress,
+        shared: bool,
     ) -> Steps:
         """A loop of this tape; see `Steps`."""
         self.step_logs += (WriteLog(),)
@@ -355,7 +360,7 @@ class LaunchRecorder(TapeRecord):
         if steps.shared and self._policy.budget is not None:
             for loop in sharing:  # a loop takes all that is left
                 loop.shrink(self._policy.budget // (2 * len(sharing)))
-        self.open_loop, self._automatic = steps, automatic
+        self.open_loop, self._automatic, self.gathers = steps, automatic, self.gathers or automatic
         self.entries.append(steps)
         self.loops += (steps,)
         self._outside = self._policy
@@ -368,7 +373,6 @@ class LaunchRecorder(TapeRecord):
         budget = self._policy.budget
         if budget is None or self._custom is not None:
             return
-        self.gathers = True
         store = CheckpointStore(self, None)
         limit = MemoryLimit(None, budget, self.held_beside(store))
         self.begin_steps(self.new_loop(limit, None, store, StepProgress(False, None), True), automatic=True)

@@ -191,7 +191,8 @@ class RunRecording:
             warn([cut_messages.unread(f)])
         if opened():
             for f in {f.root for f in self.touched() if not isinstance(f, Mirror)}:
-                opened()[-1].element_read(f)
+                with cut_messages.transformed():
+                    opened()[-1].element_read(f)
 
     def _unwritten(self, output: Field) -> str:
         """That the run does not write an output, and what therefore is 0."""
