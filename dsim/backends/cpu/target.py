@@ -68,14 +68,19 @@ def vector_variants(name: str, t: ScalarType, arity: int) -> tuple[tuple[str, in
 
 
 def _flushed(f: Function, t: ScalarType, a: str) -> str:
-    """`a`, or 0 if it is subnormal.
+    """`a`, or 0 of its sign if it is subnormal, as arithmetic does in the mode in which kernels run.
 
-    A product does that, in the mode in which kernels run, and LLVM folds one with a 1 that it knows. There is
-    `llvm.canonicalize` for this, too: LLVM 22 aborts where it makes vectors of two 32-bit numbers of it.
+    LLVM 22 has no instructions for `llvm.canonicalize` of two 32-bit numbers on x86, and ends the process.
+    A comparison takes a subnormal number for 0, too; where it does, only the bit of the sign is kept.
     """
-    ty, name = TYPE[t], f"llvm.arithmetic.fence.f{t.bits}"
-    f.module.declare(name, f"declare {ty} @{name}({ty})")
-    return f.let(f"fmul {ty} {a}, {f.call(ty, name, f'{ty} 1.0')}")
+    if t.bits == 64:
+        name = "llvm.canonicalize.f64"
+        f.module.declare(name, f"declare double @{name}(double)")
+        return f.call("double", name, f"double {a}")
+    differs = f.let(f"fcmp une float {a}, 0.0")
+    kept = f.let(f"or i32 {f.let(f'sext i1 {differs} to i32')}, {-(1 << 31)}")
+    bits = f.let(f"and i32 {f.let(f'bitcast float {a} to i32')}, {kept}")
+    return f.let(f"bitcast i32 {bits} to float")
 
 
 class CpuTarget:
