@@ -226,8 +226,8 @@ class RuleForm(LeafForm):
         """Calls it on the fields' numbers."""
         with ComputesOnly(self.name):
             self._check()
-            found = self.given(constant_view, _zeros)
-            self.of.host.foreign().leave()
+            with self.of.host.running():
+                found = self.given(constant_view, _zeros)
         for field, value in zip(self.results, found, strict=True):
             memory = field.require_memory()
             memory[...] = (
@@ -254,9 +254,9 @@ class RuleForm(LeafForm):
             trace = Trace(self.rule, self.of.name)
             with ComputesOnly(self.name):
                 self._check()
-                found = self.given(trace.array, trace.zeros)
-                again = self.given(constant_view, _zeros)
-                self.of.host.foreign().leave()
+                with self.of.host.running():
+                    found = self.given(trace.array, trace.zeros)
+                    again = self.given(constant_view, _zeros)
             refuse_other_numbers(self.of.host, self.rule, again, map(trace.numbers, found))
             self._parts_known = tuple(trace.closed(self.of.host, self.results, found))
         return self._parts_known

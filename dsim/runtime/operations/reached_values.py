@@ -124,9 +124,14 @@ class ReachedFrom(ReachedValues):
     def __init__(self, value: Any, names: frozenset[str]) -> None:
         self._functions = set()
         self._readers = [("", lambda: value)]
-        if is_of_library(type(value)) and isinstance(getattr(value, "__dict__", None), dict):
+        if _is_foreign(type(value)) and isinstance(getattr(value, "__dict__", None), dict):
             self._readers.append(("", lambda: dict(vars(value))))  # its functions are not followed
         self.names = self._follow(names)
+
+
+def _is_foreign(kind: type) -> bool:
+    """Whether it is a class of a library, and not of dsim, whose objects keep caches."""
+    return is_of_library(kind) and kind.__module__.partition(".")[0] != "dsim"
 
 
 def _defaults(function: types.FunctionType) -> Iterator[Reader]:

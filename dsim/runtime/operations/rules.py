@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -90,13 +91,21 @@ class HostFunction:
         """What the function and its rules read besides their arguments, now."""
         if self._captured is None:
             self._captured = CapturedValues(self._functions())
-        return (*self._captured.now(), ("", self.foreign().look()))
+        return (("", self.foreign().look()), *self._captured.now())
 
     def foreign(self) -> ForeignChanges:
         """What others change in containers and objects that they read."""
         if self._foreign is None:
             self._foreign = ForeignChanges(self._functions(), self._changes)
         return self._foreign
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """In the block the function or a rule runs, after a look: what changes there they have changed."""
+        try:
+            yield
+        finally:
+            self.foreign().leave()
 
     def _functions(self) -> tuple[Callable[..., Any], ...]:
         return (self.function, *(r.function for r in self.rules.values()))
@@ -151,9 +160,8 @@ class HostFunction:
         if self._foreign is None:  # it was never recorded
             return self.function(*inputs, **attributes)
         self._foreign.look()
-        found = self.function(*inputs, **attributes)
-        self._foreign.leave()
-        return found
+        with self.running():
+            return self.function(*inputs, **attributes)
 
     def tangents(self, call: RuleCall, tangents: Sequence[Any]) -> list[Any]:
         """The tangents of the results; None is 0. `tangents` has one for each input, None for integers."""

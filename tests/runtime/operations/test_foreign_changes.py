@@ -1,6 +1,5 @@
 """Operations that read containers and objects: what others change there is refused, what they keep is not."""
 
-import sys
 from types import ModuleType, SimpleNamespace
 
 import numpy as np
@@ -104,8 +103,6 @@ def in_class():
 
 def in_module():
     held = ModuleType("settings_of_this_test")
-    held.__file__ = "settings.py"
-    sys.modules[held.__name__] = held
     held.factor = 2.0
     return lambda: held.factor, lambda: setattr(held, "factor", 5.0)
 
@@ -210,3 +207,41 @@ def test_generators_of_random_numbers_may_be_shared(inside, p):
         generator.normal()
 
     assert p.gradient(run) == [2.0, 2.0]
+
+
+def test_a_rule_that_is_registered_after_the_call(p):
+    """It reads more, and nothing has changed."""
+    held, more = [2.0], [0.0]
+
+    @ds.ad.operation
+    def scaled(x):
+        return held[0] * x
+
+    scaled.vjp(lambda x, /, *, adjoint: held[0] * adjoint)
+    p.x.from_numpy(np.array([1.0, 2.0]))
+    with ds.ad.Tape(p.loss) as tape:
+        scaled(p.x, out=p.x)
+        p.total()
+    scaled.jvp(lambda x, /, *, tangents: held[0] * tangents[0] + more[0])
+    tape.backward()
+    assert p.x.grad.to_numpy().tolist() == [2.0, 2.0]
+
+
+def test_what_a_function_leaves_that_fails_is_its_own(p):
+    kept = {}
+
+    @ds.ad.operation
+    def squared(x):
+        kept[len(kept)] = x.copy()
+        if x[0] > 1.5:
+            raise ValueError("too large")
+        return x**2
+
+    squared.vjp(lambda x, /, *, adjoint: 2 * x * adjoint)
+
+    def run():
+        squared(p.x, out=p.x)
+        with pytest.raises(ValueError, match="too large"):
+            squared(np.full(2, 2.0))
+
+    assert p.gradient(run) == [2.0, 4.0]
