@@ -19,6 +19,29 @@ def room(*shape, dtype=ds.f64):
     return ds.field(dtype, shape=shape, needs_grad=True)
 
 
+class Summed:
+    """A field with these numbers, for operations in place, and `total`, which adds them to a loss."""
+
+    def __init__(self, values):
+        self.values = np.asarray(values)
+        self.x, self.loss = made(values), room()
+        x, loss = self.x, self.loss
+
+        @ds.kernel
+        def total():
+            for i in x:
+                loss[None] += x[i]
+
+        self.total = total
+
+    def gradient(self, run):
+        """That of the loss by the numbers, after `run`."""
+        self.x.from_numpy(self.values)
+        with ds.ad.Tape(self.loss):
+            run()
+        return self.x.grad.to_numpy().tolist()
+
+
 def around(call, outputs, rng):
     """A program that calls `call`, which writes `outputs`, and the loss that it then computes."""
     loss = room()

@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 
 import dsim as ds
-from tests.operations.programs import made, room
+from tests.operations.programs import Summed
 
 
 @pytest.fixture(autouse=True)
@@ -18,28 +18,7 @@ def _fresh():
 
 @pytest.fixture
 def p():
-    return Program()
-
-
-class Program:
-    """A product with a matrix that an attribute holds, three times in place; then the sum."""
-
-    def __init__(self):
-        self.x, self.loss = made([1.0, 2.0]), room()
-        x, loss = self.x, self.loss
-
-        @ds.kernel
-        def total():
-            for i in x:
-                loss[None] += x[i]
-
-        self.total = total
-
-    def gradient(self, run):
-        self.x.from_numpy(np.array([1.0, 2.0]))
-        with ds.ad.Tape(self.loss):
-            run()
-        return self.x.grad.to_numpy().tolist()
+    return Summed([1.0, 2.0])
 
 
 def scaling(read):

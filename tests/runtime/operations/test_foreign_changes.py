@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dsim as ds
-from tests.operations.programs import made, room
+from tests.operations.programs import Summed
 
 
 @pytest.fixture(autouse=True)
@@ -26,29 +26,14 @@ def scaling(read):
     return scaled
 
 
-class Program:
-    def __init__(self):
-        self.x, self.loss = made([1.0, 2.0]), room()
-        x, loss = self.x, self.loss
-
-        @ds.kernel
-        def total():
-            for i in x:
-                loss[None] += x[i]
-
-        self.total = total
-
-    def gradient(self, run):
-        self.x.from_numpy(np.array([1.0, 2.0]))
-        with ds.ad.Tape(self.loss):
-            run()
-            self.total()
-        return self.x.grad.to_numpy().tolist()
+def gradient(p, run):
+    """That of the sum after `run`."""
+    return p.gradient(lambda: [run(), p.total()])
 
 
 @pytest.fixture
 def p():
-    return Program()
+    return Summed([1.0, 2.0])
 
 
 class Holder:
@@ -123,10 +108,10 @@ def in_module():
 def test_a_change_by_others_is_refused(held, p):
     read, change = held()
     scaled = scaling(read)
-    assert p.gradient(lambda: scaled(p.x, out=p.x)) == [2.0, 2.0]
+    assert gradient(p, lambda: scaled(p.x, out=p.x)) == [2.0, 2.0]
     with pytest.raises(ds.GradientError, match="which `scaled` or its rule reads, has changed after"):
-        p.gradient(lambda: [scaled(p.x, out=p.x), change()])
-    assert p.gradient(lambda: scaled(p.x, out=p.x)) == [5.0, 5.0]
+        gradient(p, lambda: [scaled(p.x, out=p.x), change()])
+    assert gradient(p, lambda: scaled(p.x, out=p.x)) == [5.0, 5.0]
 
 
 def test_a_change_between_two_calls(p):
@@ -140,7 +125,7 @@ def test_a_change_between_two_calls(p):
         scaled(p.x, out=p.x)
 
     with pytest.raises(ds.GradientError, match="`held`, which `scaled` or its rule reads"):
-        p.gradient(run)
+        gradient(p, run)
     held["factor"] = 2.0
     p.x.from_numpy(np.array([1.0, 2.0]))
     with ds.ad.FwdMode(p.loss, p.x, seed=[1.0, 0.0]):  # each rule runs with its call
@@ -159,7 +144,7 @@ def test_a_call_that_is_not_recorded_hides_no_change(p):
         assert scaled(np.ones(2)).tolist() == [3.0, 3.0]  # without a field, and not recorded
 
     with pytest.raises(ds.GradientError, match="`held`, which `scaled` or its rule reads"):
-        p.gradient(run)
+        gradient(p, run)
 
 
 def test_what_the_function_and_its_rules_keep_is_their_own(p):
@@ -182,7 +167,7 @@ def test_what_the_function_and_its_rules_keep_is_their_own(p):
         squared(np.ones(2))
         squared(p.x, out=p.x)
 
-    assert p.gradient(run) == [4.0, 32.0]
+    assert gradient(p, run) == [4.0, 32.0]
     with ds.ad.Tape(p.loss) as tape:
         squared(p.x, out=p.x)
         p.total()
@@ -206,7 +191,7 @@ def test_generators_of_random_numbers_may_be_shared(inside, p):
         shifted(p.x, out=p.x)
         generator.normal()
 
-    assert p.gradient(run) == [2.0, 2.0]
+    assert gradient(p, run) == [2.0, 2.0]
 
 
 def test_a_rule_that_is_registered_after_the_call(p):
@@ -244,4 +229,4 @@ def test_what_a_function_leaves_that_fails_is_its_own(p):
         with pytest.raises(ValueError, match="too large"):
             squared(np.full(2, 2.0))
 
-    assert p.gradient(run) == [2.0, 4.0]
+    assert gradient(p, run) == [2.0, 4.0]
